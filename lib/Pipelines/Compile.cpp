@@ -226,9 +226,12 @@ Status compile(const CompileOptions &asked, const Installation &installation,
         return explained.takeFailure();
       explanations = explained.take();
     }
-    if (rung == Rung::Spmd && options.explain)
+    if (rung == Rung::Spmd && options.explain) {
       for (const ChannelExplanation &channel : explainChannels(*module, options))
         llvm::errs() << toString(channel) << "\n";
+      if (std::string predicted = describePrediction(*module, options); !predicted.empty())
+        llvm::errs() << "remark: pipeline: " << predicted << "\n";
+    }
     if (rung == Rung::Spmd)
       if (Status s = writeReport(*module, options, explanations); !s)
         return s;

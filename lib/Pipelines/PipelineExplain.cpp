@@ -1,7 +1,7 @@
 //===- PipelineExplain.cpp ------------------------------------------------===//
 #include "PipelineExplain.h"
 
-#include "PipelineModels.h"
+#include "PipelineTimes.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -51,13 +51,13 @@ std::vector<StageProgram> stagePrograms(ModuleOp module) {
 
 /// What `stage` gives by `gives` in its entry for a micro-batch, or a chunk.
 static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation channel, DictionaryAttr whys,
-                         const CompileOptions &options, std::vector<ChannelExplanation> &channels) {
+                         const Link &link, int64_t microBatches, std::vector<ChannelExplanation> &channels) {
   for (auto entry : stage.getOps<func::FuncOp>()) {
     auto role = entry->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);
     if (!role || (role.getValue() != graph::Role::Train && role.getValue() != graph::Role::Prompt &&
                   role.getValue() != graph::Role::Next))
       continue;
-    channel.executions = role.getValue() == graph::Role::Train ? options.microBatches : 1;
+    channel.executions = role.getValue() == graph::Role::Train ? microBatches : 1;
     for (unsigned i = 0; i < entry.getNumResults(); ++i) {
       auto given = entry.getResultAttrOfType<graph::GivesAttr>(i, graph::kGivesAttr);
       auto name = entry.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
@@ -71,7 +71,7 @@ static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation 
         os << size << "x";
       os << type.getElementType();
       channel.bytes = arrayBytes(type);
-      channel.seconds = channel.staysOnRank ? 0 : secondsOfMessage(options, double(channel.bytes));
+      channel.seconds = channel.staysOnRank ? 0 : secondsOfMessage(link, double(channel.bytes));
       StringRef value = name.getValue();
       value.consume_front("grad.");
       auto why = whys ? whys.getAs<StringAttr>(value) : StringAttr();
@@ -89,8 +89,11 @@ static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation 
 std::vector<ChannelExplanation> explainChannels(ModuleOp module, const CompileOptions &options) {
   std::vector<ChannelExplanation> channels;
   DictionaryAttr whys;
-  for (auto pipeline : module.getOps<dist::PipelineOp>())
+  Link link;
+  for (auto pipeline : module.getOps<dist::PipelineOp>()) {
     whys = pipeline->getAttrOfType<DictionaryAttr>(graph::kChannelsAttr);
+    link = linkOf(pipeline);
+  }
   const SmallVector<dist::StageAttr> stages = stagesOf(module);
   auto programOf = [&](size_t stage) {
     return module.lookupSymbol<ModuleOp>(stages[stage].getProgram().getValue());
@@ -100,10 +103,31 @@ std::vector<ChannelExplanation> explainChannels(ModuleOp module, const CompileOp
     on.from = back.to = int64_t(s);
     on.to = back.from = int64_t(s) + 1;
     on.staysOnRank = back.staysOnRank = stages[s].getAt() == stages[s + 1].getAt();
-    readChannels(programOf(s), graph::Gives::Sent, on, whys, options, channels);
-    readChannels(programOf(s + 1), graph::Gives::SentGradient, back, whys, options, channels);
+    readChannels(programOf(s), graph::Gives::Sent, on, whys, link, options.microBatches, channels);
+    readChannels(programOf(s + 1), graph::Gives::SentGradient, back, whys, link, options.microBatches,
+                 channels);
   }
   return channels;
+}
+
+std::string describePrediction(ModuleOp module, const CompileOptions &options) {
+  for (auto pipeline : module.getOps<dist::PipelineOp>()) {
+    if (std::optional<schedule::Schedule> lists = readLists(pipeline)) {
+      const schedule::StepPrediction step = predictStep(pipeline, *lists);
+      return llvm::formatv("a step {0:f2} us predicted, of which ranks idle {1:f1} %; {2} send buffers",
+                           step.seconds() * 1e6, step.idle() * 100, pipeline.getSendBuffers().value_or(0));
+    }
+    const StageTimes times = readTimes(pipeline);
+    return describeGeneration(times.at("chunk"), times.at("token"), options.microBatches) + " predicted";
+  }
+  return "";
+}
+
+std::string describeGeneration(const std::vector<double> &chunk, const std::vector<double> &token,
+                               int64_t groups) {
+  const schedule::GenerationPrediction taken = schedule::predictGeneration(chunk, token, groups);
+  return llvm::formatv("a chunk of a prompt {0:f2} us, a token {1:f2} us", taken.prompt * 1e6,
+                       taken.token * 1e6);
 }
 
 std::string toString(const ChannelExplanation &channel) {

@@ -1,33 +1,20 @@
 //===- PipelineModels.cpp -------------------------------------------------===//
 #include "PipelineModels.h"
 
-#include "PipelinePlan.h"
-
-#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
-#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "PipelineTimes.h"
 
 namespace tessera {
 
-double secondsOfMessage(const CompileOptions &options, double bytes) {
-  std::string error, text;
-  Machine machine;
-  // Both were read when the command line was.
-  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
-  if (mesh && !options.machine.empty())
-    if (std::optional<Machine> read = dist::loadMachine(options.machine, *mesh, text, error))
-      machine = *read;
-  const Link &link = machine.linkOf(kPipelineAxis);
-  return link.latency + bytes / link.bandwidth;
-}
-
-static schedule::PipelineModel modelOf(const StageCosts &costs, const CompileOptions &options) {
+static schedule::PipelineModel modelOf(const StageCosts &costs, const CompileOptions &options,
+                                       const Link &link) {
   schedule::PipelineModel model;
   model.forward = costs.of(Figure::Forward);
   model.backwardInput = costs.of(Figure::InputGradient);
   model.backwardWeight = costs.of(Figure::WeightGradient);
   model.once = costs.of(Figure::Once);
   model.messageBytes = costs.messageBytes();
-  model.link = secondsOfMessage(options, model.messageBytes);
+  model.link = secondsOfMessage(link, model.messageBytes);
+  model.shared = costs.sharedBytes() > 0 ? secondsOfMessage(link, costs.sharedBytes()) : 0;
   if (!options.memory) {
     // Bytes are not known: of plans that are alike, the one that keeps fewer layers' values takes less.
     model.messageBytes = 0;
@@ -52,12 +39,13 @@ static schedule::PipelineModel between(schedule::PipelineModel a, const schedule
                     &Model::weights, &Model::saved, &Model::freed, &Model::made})
     a.*part = schedule::plus(schedule::plus(a.*part, a.*part, -way), b.*part, way);
   a.link += way * (b.link - a.link);
+  a.shared += way * (b.shared - a.shared);
   a.messageBytes += way * (b.messageBytes - a.messageBytes);
   return a;
 }
 
 Status PipelineModels::add(StageProbe &probe, const LayerLoop &loop, const CompileOptions &options,
-                           const std::vector<int32_t> &microBatches) {
+                           const Link &link, const std::vector<int32_t> &microBatches) {
   const bool splits = options.splitsBackward;
   // What a micro-batch takes grows with its rows: of many numbers the two at the ends say what the others do.
   const int32_t fewest = microBatches.front(), most = microBatches.back();
@@ -70,7 +58,7 @@ Status PipelineModels::add(StageProbe &probe, const LayerLoop &loop, const Compi
         StageCosts::probe(probe, loop, stages, options.memory ? Rung::Exec : Rung::Spmd);
     if (!costs)
       return costs.takeFailure();
-    models[{m, splits}] = modelOf(*costs, options);
+    models[{m, splits}] = modelOf(*costs, options, link);
   }
   for (int32_t m : microBatches)
     if (!models.count({m, splits})) {

@@ -4,6 +4,7 @@
 
 #include "PipelineProbe.h"
 
+#include "tessera/AutoParallel/Machine.h"
 #include "tessera/runtime/schedule/Choose.h"
 
 #include <map>
@@ -13,20 +14,16 @@ namespace tessera {
 /// What stages of one model take for numbers of micro-batches, with backward in one or in two.
 class PipelineModels {
 public:
-  /// With what `options` says (its `splitsBackward`, too). Bytes are known with --memory alone: they take
-  /// programs of rung exec.
-  Status add(StageProbe &probe, const LayerLoop &loop, const CompileOptions &options,
+  /// With what `options` says (its `splitsBackward`, too), and messages over `link`. Bytes are known with
+  /// --memory alone: they take programs of rung exec.
+  Status add(StageProbe &probe, const LayerLoop &loop, const CompileOptions &options, const Link &link,
              const std::vector<int32_t> &microBatches);
 
   const schedule::PipelineModel &of(int32_t microBatches, bool splitsBackward) const;
-  bool isEmpty() const { return models.empty(); }
 
 private:
   std::map<std::pair<int32_t, bool>, schedule::PipelineModel> models;
 };
-
-/// Of a message of `bytes` from one stage to another, on the machine that `options` names.
-double secondsOfMessage(const CompileOptions &options, double bytes);
 
 } // namespace tessera
 #endif

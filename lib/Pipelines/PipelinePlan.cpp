@@ -3,6 +3,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/IR/PipelineAttrs.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -20,6 +21,31 @@ static int64_t ranksOfPipeline(const CompileOptions &options) {
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
   std::optional<int> axis = mesh ? mesh->find(kPipelineAxis.str()) : std::nullopt;
   return axis ? mesh->axes[size_t(*axis)].size : 1;
+}
+
+std::string describeGiven(const CompileOptions &options) {
+  std::string given;
+  auto add = [&](bool is, const char *flag) {
+    if (is)
+      given += (given.empty() ? "; as given: " : ", ") + std::string(flag);
+  };
+  add(!options.pipeline.empty() && options.pipeline != "auto", "--pipeline");
+  add(options.microBatches != 0, "--micro-batches");
+  add(!options.stages.empty(), "--stages");
+  return given;
+}
+
+Result<Link> readLink(const CompileOptions &options) {
+  std::string error, text;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  if (!mesh)
+    return badFlag("--mesh=" + options.mesh, error);
+  if (options.machine.empty())
+    return Machine().linkOf(kPipelineAxis);
+  std::optional<Machine> machine = dist::loadMachine(options.machine, *mesh, text, error);
+  if (!machine)
+    return badFlag("--machine=" + options.machine, error);
+  return machine->linkOf(kPipelineAxis);
 }
 
 bool hasPipeline(const CompileOptions &options) { return ranksOfPipeline(options) > 1; }
@@ -75,7 +101,8 @@ void writeSchedule(ModuleOp module, const CompileOptions &options) {
     SmallVector<StringRef> lists(options.actionLists.begin(), options.actionLists.end());
     pipeline.setScheduleAttr(b.getStringAttr(options.scheduleName));
     pipeline.setListsAttr(b.getStrArrayAttr(lists));
-    pipeline.setSendBuffersAttr(b.getI64IntegerAttr(options.sendBuffers));
+    if (options.sendBuffers) // of lists it follows from the times of programs
+      pipeline.setSendBuffersAttr(b.getI64IntegerAttr(options.sendBuffers));
     if (options.task == Task::Generate)
       pipeline->setDiscardableAttr(dist::kGroupsAttr, b.getI64IntegerAttr(options.microBatches));
   }

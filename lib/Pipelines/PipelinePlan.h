@@ -4,6 +4,8 @@
 
 #include "PipelineProbe.h"
 
+#include "tessera/AutoParallel/Machine.h"
+
 namespace tessera {
 
 /// Flags that pipelines do not have, or that have no meaning without one: what can be seen before any work.
@@ -24,10 +26,13 @@ void writeSchedule(mlir::ModuleOp module, const CompileOptions &options);
 
 /// The axis that stages lie along.
 constexpr llvm::StringLiteral kPipelineAxis = "pp";
-/// Values that are sent, at least: the next one can be made while one is under way.
-constexpr int32_t kSendBuffers = 2;
 
 Failure badFlag(const std::string &flag, const std::string &why, const std::string &hint = "");
+/// The link of that axis on the machine that `options` names.
+Result<Link> readLink(const CompileOptions &options);
+
+/// `; as given: stages, micro-batches`: of what a plan is made of, what flags say. Empty: nothing.
+std::string describeGiven(const CompileOptions &options);
 
 /// Each rank has a stage, and takes the groups of rows in turn.
 Status planGeneration(mlir::ModuleOp graph, const LayerLoop &loop, int32_t ranks, CompileOptions &options);

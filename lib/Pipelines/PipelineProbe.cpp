@@ -116,7 +116,11 @@ static void readResults(func::FuncOp entry, graph::Role role, const Mesh &mesh, 
       add(messages.sentBack, type);
       break;
     case graph::Gives::SharedGradient:
-      figures.shared += role == graph::Role::Train ? arrayBytes(type) : 0;
+      if (role == graph::Role::Train) {
+        auto name = entry.getResultAttrOfType<StringAttr>(unsigned(i), graph::kNameAttr);
+        figures.shared += arrayBytes(type);
+        figures.sharedGradients.emplace_back(name ? name.str() : "", arrayBytes(type));
+      }
       break;
     case graph::Gives::NextTokens:
       figures.tokens = std::max(figures.tokens, tokenBytes(type, mesh));
@@ -311,6 +315,8 @@ schedule::LayerCosts StageCosts::of(Figure figure) const {
 double StageCosts::messageBytes() const {
   return double(std::max(stages.front().sent, stages.back().sentBack));
 }
+
+double StageCosts::sharedBytes() const { return double(stages.front().shared); }
 
 double StageCosts::keptValueBytes() const {
   return stages[many].of(graph::Role::Train).keepsReceived ? double(stages.front().sent) : 0;

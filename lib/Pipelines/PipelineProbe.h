@@ -55,6 +55,7 @@ struct StageFigures {
   std::map<graph::Role, Messages> messages;
   int64_t sent = 0, sentBack = 0; ///< of a micro-batch of training, or a chunk
   int64_t shared = 0;             ///< bytes of gradients of weights that another stage has too
+  std::vector<std::pair<std::string, int64_t>> sharedGradients; ///< each of them, by name
   int64_t tokens = 0;             ///< bytes of a call's tokens, where it gives some: of all ranks' rows
   int64_t outputs = 0;            ///< bytes of outputs that are kept as inputs of other entries
 
@@ -99,6 +100,8 @@ public:
   schedule::LayerCosts of(Figure figure) const;
   /// The largest message between two stages, either way.
   double messageBytes() const;
+  /// Of gradients of weights that the first and the last stage have both.
+  double sharedBytes() const;
   /// What a stage with layers keeps of messages for each micro-batch, beside its slots: what was received,
   /// from forward on, and its gradient, for weight_gradient.
   double keptValueBytes() const;

@@ -1,47 +1,115 @@
 //===- PipelineTimes.cpp --------------------------------------------------===//
 //
-// `info` and traces tell what was predicted of the very program that runs, not of the probes it was planned
-// by.
+// `info`, traces, reports and `--explain` tell what was predicted of the very program that runs, not of the
+// probes it was planned by.
 //
 //===----------------------------------------------------------------------===//
 #include "PipelineTimes.h"
 
-#include "PipelineModels.h"
-#include "PipelineProbe.h"
-
-#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
+#include "tessera/runtime/schedule/Text.h"
 
 using namespace mlir;
 
 namespace tessera {
 
-void writePipelineTimes(ModuleOp module, const CompileOptions &options) {
-  std::vector<StageFigures> stages = readStages(module);
-  if (stages.empty())
-    return;
-  Builder b(module.getContext());
-  NamedAttrList times;
-  auto add = [&](StringRef name, Figure figure) {
-    SmallVector<double> seconds;
+double secondsOfMessage(const Link &link, double bytes) { return link.latency + bytes / link.bandwidth; }
+
+Link linkOf(dist::PipelineOp pipeline) {
+  auto first = cast<dist::StageAttr>(pipeline.getStages()[0]);
+  auto program = cast<ModuleOp>(pipeline->getParentOp()).lookupSymbol<ModuleOp>(first.getProgram());
+  return dist::machineOf(program).linkOf(pipeline.getAxis());
+}
+
+/// In which gradients that each stage shares with one on another rank travel. Between stages of one rank they
+/// are copied.
+static std::vector<double> secondsShared(const std::vector<StageFigures> &stages,
+                                         const std::vector<int64_t> &coordinates, const Link &link) {
+  std::vector<double> seconds(stages.size(), 0);
+  for (size_t s = 0; s < stages.size(); ++s)
+    for (const auto &own : stages[s].sharedGradients)
+      for (size_t other = 0; other < stages.size(); ++other)
+        if (coordinates[other] != coordinates[s] &&
+            llvm::any_of(stages[other].sharedGradients,
+                         [&](const auto &one) { return one.first == own.first; }))
+          seconds[s] += secondsOfMessage(link, double(own.second));
+  return seconds;
+}
+
+StageTimes timesOf(const std::vector<StageFigures> &stages, const std::vector<int64_t> &coordinates,
+                   Task task, const Link &link) {
+  StageTimes times;
+  auto add = [&](const char *name, Figure figure) {
     for (const StageFigures &stage : stages)
-      seconds.push_back(stage.of(figure));
-    times.append(name, b.getDenseF64ArrayAttr(seconds));
+      times[name].push_back(stage.of(figure));
   };
-  if (options.task == Task::Train) {
+  if (task == Task::Train) {
     add("forward", Figure::Forward);
     add("input_gradient", Figure::InputGradient);
     add("weight_gradient", Figure::WeightGradient);
     add("once", Figure::Once);
+    times["shared"] = secondsShared(stages, coordinates, link);
   } else {
     add("chunk", Figure::Chunk);
     add("token", Figure::Token);
   }
-  SmallVector<double> links;
+  std::vector<double> &links = times["link"];
   for (size_t s = 0; s + 1 < stages.size(); ++s)
-    links.push_back(secondsOfMessage(options, double(std::max(stages[s].sent, stages[s + 1].sentBack))));
-  times.append("link", b.getDenseF64ArrayAttr(links));
-  for (auto pipeline : module.getOps<dist::PipelineOp>())
-    pipeline.setTimesAttr(times.getDictionary(module.getContext()));
+    links.push_back(secondsOfMessage(link, double(std::max(stages[s].sent, stages[s + 1].sentBack))));
+  return times;
+}
+
+int32_t sendBuffersOf(const schedule::Schedule &lists, const StageTimes &times) {
+  return std::max(kSendBuffers,
+                  schedule::leastSendBuffers(lists, schedule::stepCosts(times).costs).withoutDelay);
+}
+
+void writePipelineTimes(ModuleOp module, const CompileOptions &options) {
+  for (auto pipeline : module.getOps<dist::PipelineOp>()) {
+    Builder b(module.getContext());
+    std::vector<int64_t> coordinates;
+    for (auto stage : pipeline.getStages().getAsRange<dist::StageAttr>())
+      coordinates.push_back(stage.getAt());
+    const StageTimes times = timesOf(readStages(module), coordinates, options.task, linkOf(pipeline));
+    NamedAttrList written;
+    for (const auto &[name, seconds] : times)
+      written.append(name, b.getDenseF64ArrayAttr(seconds));
+    pipeline.setTimesAttr(written.getDictionary(module.getContext()));
+    if (std::optional<schedule::Schedule> lists = readLists(pipeline))
+      pipeline.setSendBuffersAttr(b.getI64IntegerAttr(sendBuffersOf(*lists, times)));
+  }
+}
+
+StageTimes readTimes(dist::PipelineOp pipeline) {
+  StageTimes times;
+  if (DictionaryAttr written = pipeline.getTimesAttr())
+    for (NamedAttribute one : written)
+      if (auto seconds = dyn_cast<DenseF64ArrayAttr>(one.getValue()))
+        times[one.getName().str()] = seconds.asArrayRef().vec();
+  return times;
+}
+
+std::optional<schedule::Schedule> readLists(dist::PipelineOp pipeline) {
+  if (!pipeline.getLists() || pipeline.getLists()->empty())
+    return std::nullopt;
+  std::vector<schedule::ActionList> lists;
+  for (auto text : pipeline.getLists()->getAsRange<StringAttr>()) {
+    Result<schedule::ActionList> list = schedule::parseActions(text.getValue());
+    if (!list)
+      return std::nullopt;
+    lists.push_back(list.take());
+  }
+  schedule::Schedule schedule = schedule::scheduleOf(std::move(lists));
+  schedule.rankOfStage.clear();
+  for (auto stage : pipeline.getStages().getAsRange<dist::StageAttr>())
+    schedule.rankOfStage.push_back(int32_t(stage.getAt()));
+  return schedule;
+}
+
+schedule::StepPrediction predictStep(dist::PipelineOp pipeline, const schedule::Schedule &lists) {
+  schedule::Transport transport;
+  transport.sendBuffers = int32_t(pipeline.getSendBuffers().value_or(kSendBuffers));
+  return schedule::predictStep(lists, schedule::stepCosts(readTimes(pipeline)), transport);
 }
 
 } // namespace tessera

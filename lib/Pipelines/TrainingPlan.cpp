@@ -8,6 +8,7 @@
 
 #include "PipelineMemory.h"
 #include "PipelineModels.h"
+#include "PipelineTimes.h"
 #include "ScheduleFile.h"
 
 #include "tessera/runtime/schedule/Lower.h"
@@ -48,8 +49,8 @@ private:
   Result<RankMemory> measure(size_t variant, const schedule::Plan &plan);
   Result<schedule::Choice> choose();
   Result<schedule::Schedule> listsOf(const schedule::Plan &plan) const;
-  void take(const Variant &variant, const schedule::Schedule &lists, const schedule::StageSizes &sizes,
-            CompileOptions &into) const;
+  static void take(const Variant &variant, const schedule::Schedule &lists, const schedule::StageSizes &sizes,
+                   CompileOptions &into);
   std::string describe(const schedule::Choice &chosen) const;
 
   ModuleOp graph;
@@ -57,6 +58,7 @@ private:
   int32_t ranks;
   CompileOptions &options;
   StageProbe probe;
+  Link link;
 
   schedule::PipelineChoice choice;
   std::optional<schedule::Schedule> given; ///< lists of a file, and their computing actions alone
@@ -74,6 +76,10 @@ Status TrainingPlanner::readFlags() {
   if (!read)
     return read.takeFailure();
   choice = read.take();
+  Result<Link> joined = readLink(options);
+  if (!joined)
+    return joined.takeFailure();
+  link = joined.take();
   limits.ranks = ranks;
   limits.name = choice.name;
   limits.stagesPerRank = choice.stagesPerRank;
@@ -138,7 +144,7 @@ Status TrainingPlanner::addModels(Variant &variant) {
     CompileOptions stages = variant.options;
     stages.splitsBackward = splits;
     if (isWanted)
-      if (Status s = variant.models.add(probe, loop, stages, limits.microBatches); !s)
+      if (Status s = variant.models.add(probe, loop, stages, link, limits.microBatches); !s)
         return s;
   }
   return {};
@@ -153,6 +159,7 @@ Result<RankMemory> TrainingPlanner::measure(size_t variant, const schedule::Plan
   Result<std::vector<StageFigures>> figures = probe.measure(stages, Rung::Exec);
   if (!figures)
     return figures.takeFailure();
+  stages.sendBuffers = sendBuffersOf(*lists, timesOf(*figures, stages.stageCoordinates, Task::Train, link));
   RankMemory memory = memoryOfRanks(*figures, stages, &*lists);
   measured[{variant, plan.toString()}] = memory;
   return memory;
@@ -194,17 +201,12 @@ Result<schedule::Schedule> TrainingPlanner::listsOf(const schedule::Plan &plan) 
 }
 
 void TrainingPlanner::take(const Variant &variant, const schedule::Schedule &lists,
-                           const schedule::StageSizes &sizes, CompileOptions &into) const {
+                           const schedule::StageSizes &sizes, CompileOptions &into) {
   into.recompute = variant.options.recompute;
   into.microBatches = lists.microBatches;
   into.splitsBackward = schedule::splitsBackward(lists);
   into.stageSizes.assign(sizes.begin(), sizes.end());
   into.stageCoordinates.assign(lists.rankOfStage.begin(), lists.rankOfStage.end());
-  // As many as let no send wait, with what is predicted.
-  schedule::Costs costs;
-  if (!variant.models.isEmpty())
-    costs = schedule::costsOf(variant.models.of(lists.microBatches, into.splitsBackward), sizes);
-  into.sendBuffers = std::max(kSendBuffers, schedule::leastSendBuffers(lists, costs).withoutDelay);
   into.actionLists.clear();
   for (const schedule::ActionList &list : lists.ranks)
     into.actionLists.push_back(schedule::toString(list));
@@ -213,7 +215,7 @@ void TrainingPlanner::take(const Variant &variant, const schedule::Schedule &lis
 std::string TrainingPlanner::describe(const schedule::Choice &chosen) const {
   auto one = [&](const schedule::Candidate &of) -> std::string {
     const CompileOptions &told = variants[of.variant].options;
-    return llvm::formatv("{0}: {1:f2} us predicted{2}", of.plan.toString(), of.plan.seconds * 1e6,
+    return llvm::formatv("{0}: {1:f2} us planned{2}", of.plan.toString(), of.plan.seconds * 1e6,
                          told.recompute == options.recompute ? "" : ", --recompute=" + told.recompute);
   };
   std::string text = one(chosen.best);
@@ -245,6 +247,7 @@ Status TrainingPlanner::run() {
     return s;
   if (Status s = checkStages(); !s)
     return s;
+  const std::string flags = describeGiven(options); // before anything is completed
   findMicroBatches();
   addVariants();
   size_t variant = 0;
@@ -252,6 +255,7 @@ Status TrainingPlanner::run() {
   if (std::optional<schedule::Plan> pinned = schedule::pinnedPlan(limits); pinned && !options.memory) {
     // There is nothing to choose.
     plan = *pinned;
+    options.planText = plan.toString();
   } else {
     Result<schedule::Choice> chosen = choose();
     if (!chosen)
@@ -263,6 +267,7 @@ Status TrainingPlanner::run() {
   Result<schedule::Schedule> lists = listsOf(plan);
   if (!lists)
     return lists.takeFailure();
+  options.planText += flags;
   options.scheduleName = plan.schedule;
   take(variants[variant], *lists, plan.sizes, options);
   return {};

@@ -66,7 +66,7 @@ static Json predictedJson(const StagePrograms &stages) {
   const std::optional<Prediction> step = predictStep(stages);
   if (!step)
     return nullptr;
-  Json json = {{"step_seconds", step->seconds()}, {"bubble", step->simulation.idle()}};
+  Json json = {{"step_seconds", step->step.seconds()}, {"bubble", step->step.idle()}};
   for (const auto &[name, seconds] : stages.spec().times)
     json[name] = seconds;
   return json;
@@ -266,13 +266,16 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
   }
   if (const Json &predicted = pipeline["predicted"]; !predicted.is_null()) {
     page += "predicted    a step " + milliseconds(predicted["step_seconds"]) + ", of which ranks idle " +
-            percent(predicted["bubble"]) + " between its first action and its last\n";
+            percent(predicted["bubble"]) + "\n";
     for (size_t s = 0; s < pipeline["stages"].size(); ++s)
       page +=
           "  stage " + std::to_string(s) + "    forward " + milliseconds(predicted["forward"][s]) +
           backwardText(pipeline["stages"][s], predicted["input_gradient"][s],
                        predicted["weight_gradient"][s]) +
           ", once a step " + milliseconds(predicted["once"][s]) +
+          (predicted["shared"][s] > 0
+               ? ", gradients of shared weights " + milliseconds(predicted["shared"][s])
+               : "") +
           (s + 1 < pipeline["stages"].size() && pipeline["stages"][s]["at"] != pipeline["stages"][s + 1]["at"]
                ? ", message on " + milliseconds(predicted["link"][s])
                : "") +

@@ -15,7 +15,8 @@ void putPrediction(const StagePrograms &stages, const Prediction &prediction, in
   const schedule::Schedule &lists = stages.lists(Role::Train);
   enum Row { Parts, Messages };
   auto nanoseconds = [](double seconds) { return int64_t(std::llround(seconds * 1e9)); };
-  const double end = prediction.simulation.makespan;
+  const schedule::StepPrediction &step = prediction.step;
+  const double end = step.simulation.makespan;
   for (int64_t at = 0; at < lists.numRanks(); ++at) {
     const int64_t process = first + at;
     events.process(process, "predicted: " + stages.spec().axis + " " + std::to_string(at));
@@ -24,13 +25,13 @@ void putPrediction(const StagePrograms &stages, const Prediction &prediction, in
     std::vector<int64_t> lanes; // when what a row of messages has is there
     for (size_t i = 0; i < list.size(); ++i) {
       const Action &action = list[i];
-      const schedule::Span &span = prediction.simulation.spans[size_t(at)][i];
+      const schedule::Span &span = step.simulation.spans[size_t(at)][i];
       if (schedule::computes(action.kind)) {
         events.slice(process, Parts, nanoseconds(span.begin), nanoseconds(span.end), "part",
                      schedule::toString(action), "{}");
       } else if (schedule::sends(action.kind)) {
-        const double link =
-            schedule::Costs::of(prediction.costs.link, std::min(action.stage, schedule::otherEnd(action)));
+        const double link = schedule::Costs::of(prediction.costs.costs.link,
+                                                std::min(action.stage, schedule::otherEnd(action)));
         const int64_t begin = nanoseconds(span.end), there = nanoseconds(span.end + link);
         size_t lane = 0;
         while (lane < lanes.size() && lanes[lane] > begin)
@@ -45,9 +46,12 @@ void putPrediction(const StagePrograms &stages, const Prediction &prediction, in
                      "{}");
       }
     }
-    if (prediction.once > 0)
-      events.slice(process, Parts, nanoseconds(end), nanoseconds(prediction.seconds()), "part", "once a step",
-                   "{}");
+    auto behind = [&](double begin, double seconds, const char *name) {
+      if (seconds > 0)
+        events.slice(process, Parts, nanoseconds(begin), nanoseconds(begin + seconds), "part", name, "{}");
+    };
+    behind(end, step.shared[size_t(at)], "shared gradients");
+    behind(end + step.sharedSeconds(), step.once[size_t(at)], "once a step");
   }
 }
 

@@ -159,7 +159,7 @@ struct PipelineChecker {
       return;
     std::set<std::string> names, wanted{"chunk", "token", "link"};
     if (m.train)
-      wanted = {"forward", "input_gradient", "weight_gradient", "once", "link"};
+      wanted = {"forward", "input_gradient", "weight_gradient", "once", "shared", "link"};
     for (const auto &[name, seconds] : p.times) {
       names.insert(name);
       require(seconds.size() == p.stages.size() - (name == "link"), "pipeline, times",

@@ -82,14 +82,19 @@ bool splitsBackward(const Schedule &schedule) {
   return false;
 }
 
+StepCosts stepCostsOf(const PipelineModel &model, const StageSizes &sizes, const Schedule &schedule) {
+  StepCosts costs;
+  costs.costs = costsOf(model, sizes);
+  if (!model.once.layers.empty())
+    costs.once = stageCosts(model.once, sizes);
+  costs.shared.resize(sizes.size());
+  if (schedule.crosses(0, schedule.numStages() - 1))
+    costs.shared.front() = costs.shared.back() = model.shared;
+  return costs;
+}
+
 double stepSeconds(const PipelineModel &model, const StageSizes &sizes, const Schedule &schedule) {
-  const double list = simulate(schedule, costsOf(model, sizes)).makespan;
-  if (model.once.layers.empty())
-    return list;
-  std::vector<double> once(size_t(schedule.numRanks()), 0), stages = stageCosts(model.once, sizes);
-  for (int32_t stage = 0; stage < schedule.numStages(); ++stage)
-    once[size_t(schedule.rankOfStage[size_t(stage)])] += stages[size_t(stage)];
-  return list + *std::max_element(once.begin(), once.end());
+  return predictStep(schedule, stepCostsOf(model, sizes, schedule)).seconds();
 }
 
 namespace {

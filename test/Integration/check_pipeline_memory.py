@@ -21,7 +21,7 @@ os.makedirs(args.out, exist_ok=True)
 PROGRAM = os.path.join(args.out, "program")
 FLAGS = ["--task=train", "--batch=8", "--max-seq-len=16", "--micro-batches=4", f"--mesh={args.mesh}"]
 SAID = re.compile(
-    r"remark: pipeline: (?P<schedule>\S+), (?P<micro>\d+) micro-batches, cut (?P<cut>[\d,]+): (?P<us>[\d.]+) us predicted"
+    r"remark: pipeline: (?P<schedule>\S+), (?P<micro>\d+) micro-batches, cut (?P<cut>[\d,]+): (?P<us>[\d.]+) us planned"
     r"(?:, --recompute=(?P<recompute>\w+))?; (?P<bytes>\d+) of (?P<limit>\d+) bytes of a rank"
 )
 

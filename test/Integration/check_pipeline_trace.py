@@ -107,9 +107,12 @@ with open(path("case"), "w") as file:
     file.write(case)
 numbers = run([args.facts, path("case")]).stdout.splitlines()[-1].split()
 makespan, busy = float(numbers[1]), [float(one) for one in numbers[3:numbers.index("peak")]]
-once = max(sum(predicted["once"][number] for number, stage in enumerate(pipeline["stages"]) if stage["at"] == at) for at in range(len(pipeline["lists"])))
-if abs(predicted["step_seconds"] / (makespan + once) - 1) > 1e-4 or abs(predicted["bubble"] - (1 - sum(busy) / makespan / len(busy))) > 1e-3 or min(predicted["forward"]) < 0 or makespan <= 0:
-    sys.exit(f"{predicted}, and facts say {numbers} and {once}")
+ofRanks = lambda name: [sum(predicted[name][number] for number, stage in enumerate(pipeline["stages"]) if stage["at"] == at) for at in range(len(pipeline["lists"]))]
+once, shared = ofRanks("once"), ofRanks("shared")
+step = makespan + max(shared) + max(once)
+idle = 1 - (sum(busy) + sum(once)) / step / len(busy)
+if abs(predicted["step_seconds"] / step - 1) > 1e-4 or abs(predicted["bubble"] - idle) > 1e-3 or min(predicted["forward"]) < 0 or makespan <= 0:
+    sys.exit(f"{predicted}, and facts say {numbers}, {once} and {shared}")
 run([out, "info", f"--trace={path('predicted.json')}"])
 with open(path("predicted.json")) as file:
     alone = json.load(file)["traceEvents"]
@@ -120,7 +123,7 @@ for events, first in ((events, info["ranks"]), (alone, 0)):
         sys.exit(f"processes {names}")
     for at, actions in enumerate(pipeline["lists"]):
         own = sorted((one for one in events if one["ph"] == "X" and one["pid"] == first + at), key=span)
-        parts = [one for one in own if one["cat"] == "part" and one["name"] != "once a step"]
+        parts = [one for one in own if one["cat"] == "part" and one["name"] not in ("once a step", "shared gradients")]
         for tid in {one["tid"] for one in own}:
             row = [one for one in own if one["tid"] == tid]
             if any(span(before)[1] > span(after)[0] + 1 for before, after in zip(row, row[1:])):
@@ -131,4 +134,7 @@ for events, first in ((events, info["ranks"]), (alone, 0)):
             sys.exit(f"predicted at {at}: {own}")
         if abs(sum(one["dur"] for one in parts) / 1e6 / busy[at] - 1) > 1e-2:
             sys.exit(f"predicted at {at}: parts take {sum(one['dur'] for one in parts)} us, {busy[at]} s were predicted")
+        end = max(span(one)[1] for one in own)
+        if abs(end / 1e9 / (makespan + (max(shared) + once[at] if once[at] else shared[at])) - 1) > 1e-3:
+            sys.exit(f"predicted at {at}: it ends at {end} ns, {step} s were predicted")
 print(f"predicted: {predicted['step_seconds']} s, bubble {predicted['bubble']}")

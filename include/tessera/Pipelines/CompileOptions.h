@@ -53,7 +53,7 @@ struct CompileOptions {
   std::string stageMesh; ///< what programs of stages see of `mesh`: the pipeline's axis has size 1
   std::string scheduleName;
   std::vector<std::string> actionLists; ///< of each coordinate, with sends and receives (docs/Schedules.md)
-  int64_t sendBuffers = 0;              ///< of a rank
+  int64_t sendBuffers = 0;              ///< of a rank; 0: what the times of its programs come to
   int64_t groupRows = 0;                ///< where stages generate: rows of the largest group
   bool splitsBackward = false;          ///< gradients of weights are a part of their own
   std::string planText;                 ///< what was chosen, and what else, for people

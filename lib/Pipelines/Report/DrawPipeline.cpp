@@ -25,8 +25,8 @@ static int colourOf(const Action &action) {
 
 static void drawTimeLine(llvm::raw_ostream &os, const Pipeline &pipeline) {
   const schedule::Schedule &lists = pipeline.lists;
-  const double scale =
-      pipeline.simulation.makespan > 0 ? (kWidth - kLabel) / pipeline.simulation.makespan : 0;
+  const schedule::Simulation &run = pipeline.step.simulation;
+  const double scale = run.makespan > 0 ? (kWidth - kLabel) / run.makespan : 0;
   const double height = kRow * double(lists.numRanks());
   os << "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Time line of a step\"><svg "
         "viewBox=\"0 0 "
@@ -42,7 +42,7 @@ static void drawTimeLine(llvm::raw_ostream &os, const Pipeline &pipeline) {
       if (!schedule::computes(list[i].kind))
         continue;
       ++drawn;
-      const schedule::Span &span = pipeline.simulation.spans[size_t(at)][i];
+      const schedule::Span &span = run.spans[size_t(at)][i];
       const double x = kLabel + span.begin * scale, width = (span.end - span.begin) * scale;
       const std::string name = schedule::toString(list[i]);
       os << llvm::formatv("<g class=\"a{0}\"><rect class=\"k\" x=\"{1:F2}\" y=\"{2:F1}\" width=\"{3:F2}\" "
@@ -69,10 +69,10 @@ static std::string layersText(const Pipeline::Stage &stage) {
 void writePipeline(llvm::raw_ostream &os, const Pipeline &pipeline) {
   os << "<h2 id=\"pipeline\">Pipeline</h2>\n";
   if (pipeline.lists.numRanks() > 0) {
-    os << "<p>" << escape(pipeline.schedule) << ": a step takes " << timeText(pipeline.simulation.makespan)
-       << " from its first action to its last, of which ranks idle "
-       << llvm::formatv("{0:F1}", 100 * pipeline.simulation.idle())
-       << " %. Colours: forward, gradients of inputs (or a whole backward), gradients of weights, "
+    os << "<p>" << escape(pipeline.schedule) << ": a step takes " << timeText(pipeline.step.seconds())
+       << ", of which ranks idle " << llvm::formatv("{0:F1}", 100 * pipeline.step.idle())
+       << " %. Its list, which is drawn, takes " << timeText(pipeline.step.simulation.makespan)
+       << ". Colours: forward, gradients of inputs (or a whole backward), gradients of weights, "
           "pairs.</p>\n<div class=\"panel\">";
     drawTimeLine(os, pipeline);
     os << "</div>\n";
@@ -121,12 +121,9 @@ llvm::json::Value toJson(const Pipeline &pipeline) {
                                           {"why", channel.why}});
   for (const schedule::ActionList &list : pipeline.lists.ranks)
     ranks.push_back(schedule::toString(list));
-  return llvm::json::Object{{"axis", pipeline.axis},
-                            {"schedule", pipeline.schedule},
-                            {"seconds", pipeline.simulation.makespan},
-                            {"stages", std::move(stages)},
-                            {"channels", std::move(channels)},
-                            {"lists", std::move(ranks)}};
+  return llvm::json::Object{
+      {"axis", pipeline.axis},       {"schedule", pipeline.schedule},   {"seconds", pipeline.step.seconds()},
+      {"stages", std::move(stages)}, {"channels", std::move(channels)}, {"lists", std::move(ranks)}};
 }
 
 } // namespace tessera::report

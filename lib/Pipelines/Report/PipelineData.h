@@ -4,7 +4,7 @@
 
 #include "../PipelineExplain.h"
 
-#include "tessera/runtime/schedule/Simulate.h"
+#include "tessera/runtime/schedule/Predict.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -22,8 +22,8 @@ struct Pipeline {
   int64_t ranks = 1;
   std::vector<Stage> stages;
   std::vector<ChannelExplanation> channels;
-  schedule::Schedule lists;        ///< of a step, with sends and receives; empty: the stages generate
-  schedule::Simulation simulation; ///< of them, with these seconds
+  schedule::Schedule lists;      ///< of a step, with sends and receives; empty: the stages generate
+  schedule::StepPrediction step; ///< of them, with these seconds
 };
 
 /// `module`, whose stages are on rung spmd, with its times. None: it is no pipeline.

@@ -211,6 +211,26 @@ TEST(Choose, ASizeThatNoScheduleHasIsRefused) {
   EXPECT_NE(none.failure().why.find("at least 8 micro-batches"), std::string::npos);
 }
 
+// A table of both ends travels over the whole pipeline each step, but for schedules in form of a V, where both
+// ends lie on one rank.
+TEST(Choose, ATableOfBothEndsSpeaksForAV) {
+  PipelineModel model = equalModel(8);
+  // More stages take more: by that alone no V is chosen.
+  for (LayerCosts *costs : {&model.forward, &model.backwardInput, &model.backwardWeight})
+    costs->stage = 0.5;
+  ChoiceLimits limits;
+  limits.ranks = 4;
+  limits.microBatches = {8};
+  limits.stagesPerRank = 1;
+  const Plan without = choose(model, limits).take().best.plan;
+  EXPECT_FALSE(isVShaped(*without.name)) << without.toString();
+  model.shared = 40;
+  const Plan with = choose(model, limits).take().best.plan;
+  EXPECT_TRUE(isVShaped(*with.name)) << with.toString();
+  limits.name = without.name;
+  EXPECT_NEAR(choose(model, limits).take().best.plan.seconds, without.seconds + 40, 1e-9);
+}
+
 // Beside all schedules, numbers of stages a rank and cuts there are: 30 random models on 4 ranks.
 TEST(Choose, BruteForce) {
   std::mt19937 random(5);

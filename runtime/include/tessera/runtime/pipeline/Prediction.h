@@ -3,17 +3,15 @@
 #define TESSERA_RUNTIME_PIPELINE_PREDICTION_H
 
 #include "tessera/runtime/pipeline/StagePrograms.h"
-#include "tessera/runtime/schedule/Simulate.h"
+#include "tessera/runtime/schedule/Predict.h"
 
 #include <optional>
 
 namespace tessera::runtime {
 
 struct Prediction {
-  schedule::Costs costs;           // seconds
-  schedule::Simulation simulation; // of the lists of a step
-  double once = 0;                 // what the slowest rank does before the list and behind it
-  double seconds() const { return simulation.makespan + once; }
+  schedule::StepCosts costs;
+  schedule::StepPrediction step;
 };
 
 // None where the program says no times, or generates.

@@ -5,7 +5,7 @@
 
 #include "tessera/runtime/schedule/Cut.h"
 #include "tessera/runtime/schedule/Generate.h"
-#include "tessera/runtime/schedule/Simulate.h"
+#include "tessera/runtime/schedule/Predict.h"
 
 #include <string>
 
@@ -17,6 +17,9 @@ struct PipelineModel {
   LayerCosts forward, backwardInput, backwardWeight;
   LayerCosts once; // seconds of a stage before and behind the list, once a step; no layers: none
   double link = 0; // seconds from a send to the value being there
+  // Seconds in which the gradients of weights that the first and the last stage have both (a tied table)
+  // travel, where these lie on two ranks.
+  double shared = 0;
   // Bytes: of weights and all that is kept for them; of what one micro-batch keeps from its forward on, of
   // that what I frees, and what I makes for W.
   LayerCosts weights, saved, freed, made;
@@ -70,10 +73,11 @@ Result<Schedule> generate(const Plan &plan, int32_t ranks);
 // Whether a list has I or W.
 bool splitsBackward(const Schedule &schedule);
 
-// Of a whole step: the lists, and what stages do once.
+// Of a whole step.
 double stepSeconds(const PipelineModel &model, const StageSizes &sizes, const Schedule &schedule);
 
-// The stages of `sizes` as costs of the simulator.
+// The stages of `sizes` as costs of a step, and of the simulator alone.
+StepCosts stepCostsOf(const PipelineModel &model, const StageSizes &sizes, const Schedule &schedule);
 Costs costsOf(const PipelineModel &model, const StageSizes &sizes);
 // What each rank holds at most: weights, what micro-batches keep, and buffers of values.
 std::vector<double> bytesOfRanks(const PipelineModel &model, const StageSizes &sizes,
