@@ -28,6 +28,11 @@ Result<schedule::Schedule> readSchedule(const std::string &file, const CompileOp
                        std::to_string(ranks),
                    lists.numRanks() > 1 ? "give --mesh=pp=" + std::to_string(lists.numRanks())
                                         : "give a list for each of them");
+  for (int32_t rank = 0; rank < ranks; ++rank)
+    if (std::find(lists.rankOfStage.begin(), lists.rankOfStage.end(), rank) == lists.rankOfStage.end())
+      return badFlag("--pipeline=" + file,
+                     "r" + std::to_string(rank) + " computes no stage: it would idle for the whole step",
+                     "give each rank a stage, or the mesh fewer ranks along pp");
   if (options.microBatches && lists.microBatches != options.microBatches)
     return badFlag("--pipeline=" + file,
                    "it is for " + std::to_string(lists.microBatches) + " micro-batches, and a step has " +

@@ -121,13 +121,14 @@ static Result<Schedule> scheduleOf(const Options &options, const Case &c) {
       return Failure{"wrong case", "", made.failure().why, made.failure().hint};
     return made;
   }
-  std::vector<ActionList> ranks;
-  for (const std::string &line : c.lists) {
-    Result<ActionList> list = parseRank(line, int32_t(ranks.size()), "r" + std::to_string(ranks.size()));
-    if (!list)
-      return list.takeFailure();
-    ranks.push_back(list.take());
-  }
+  RankLists lines;
+  for (const std::string &line : c.lists)
+    if (Status status = lines.add(line, line.substr(0, line.find(' '))); !status)
+      return status.takeFailure();
+  Result<std::vector<ActionList>> read = lines.take();
+  if (!read)
+    return read.takeFailure();
+  std::vector<ActionList> ranks = read.take();
   if (int32_t(ranks.size()) != options.ranks)
     return Failure{"wrong case", "",
                    "there are lines of " + std::to_string(ranks.size()) + " ranks, p is " +
@@ -159,6 +160,16 @@ static std::string numbersLine(const Schedule &schedule, const Simulation &run, 
   return text;
 }
 
+// What a case has as parts of `hold` costs have as bytes.
+static void readParts(Costs &costs, int32_t stages) {
+  for (std::vector<double> *parts : {&costs.freed, &costs.made}) {
+    std::vector<double> bytes;
+    for (int32_t stage = 0; stage < stages; ++stage)
+      bytes.push_back(Costs::of(costs.hold, stage) * Costs::of(*parts, stage));
+    *parts = std::move(bytes);
+  }
+}
+
 Case::Report Case::run() const {
   Report report{line + "\n", {}};
   std::string last; // numbers or error
@@ -182,6 +193,7 @@ Case::Report Case::run() const {
   if (Status status = checkCosts(options->costs, read->numStages()); !status)
     return failed(status.failure()), expect();
 
+  readParts(options->costs, read->numStages());
   bool lowered = false;
   for (const ActionList &list : read->ranks)
     lowered |=

@@ -48,13 +48,7 @@ Costs costsOf(const PipelineModel &model, const StageSizes &sizes) {
   costs.link = {model.link};
   costs.hold = stageCosts(model.saved, sizes);
   costs.freed = stageCosts(model.freed, sizes);
-  if (!model.made.layers.empty())
-    costs.made = stageCosts(model.made, sizes);
-  costs.made.resize(sizes.size());
-  // The simulator wants parts of what is held.
-  for (size_t stage = 0; stage < sizes.size(); ++stage)
-    for (std::vector<double> *part : {&costs.freed, &costs.made})
-      (*part)[stage] = costs.hold[stage] > 0 ? (*part)[stage] / costs.hold[stage] : 0;
+  costs.made = model.made.layers.empty() ? std::vector<double>{0} : stageCosts(model.made, sizes);
   return costs;
 }
 

@@ -257,8 +257,8 @@ std::vector<Held> heldAtMost(const Schedule &schedule, const Costs &costs) {
       messages += receives(action.kind);
       most.receives = std::max(most.receives, messages);
       for (const Action &part : partsOf(action)) {
-        double hold = Costs::of(costs.hold, part.stage), freed = hold * Costs::of(costs.freed, part.stage),
-               made = hold * Costs::of(costs.made, part.stage);
+        double hold = Costs::of(costs.hold, part.stage), freed = Costs::of(costs.freed, part.stage),
+               made = Costs::of(costs.made, part.stage);
         if (part.kind == Kind::Forward)
           ++activations, bytes += hold;
         if (givesInputGradient(part.kind))

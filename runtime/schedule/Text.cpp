@@ -126,15 +126,33 @@ Result<ActionList> parseActions(std::string_view text, const std::string &where)
 
 bool isRankLine(std::string_view line) { return line.size() > 1 && line[0] == 'r' && isDigit(line[1]); }
 
-Result<ActionList> parseRank(std::string_view line, int32_t rank, const std::string &where) {
+Status RankLists::add(std::string_view line, const std::string &where) {
   std::string_view rest = line.substr(std::min<size_t>(1, line.size()));
-  int32_t number = takeNumber(rest);
-  if (!isRankLine(line) || number != rank || (!rest.empty() && !isBlank(rest.front())))
-    return Failure{"cannot read the schedule", where,
-                   "the line of r" + std::to_string(rank) + " is missing: \"" +
-                       std::string(line.substr(0, 20)) + "\" stands there",
-                   "one line a rank, r0 first"};
-  return parseActions(rest, where);
+  const int32_t rank = takeNumber(rest);
+  auto fail = [&](std::string why) {
+    return Failure{"cannot read the schedule", where, std::move(why), "one line a rank, as \"r0 0F0 0B0\""};
+  };
+  if (!isRankLine(line) || rank == kNone || (!rest.empty() && !isBlank(rest.front())))
+    return fail("\"" + std::string(line.substr(0, 20)) + "\" is no line of a rank");
+  Result<ActionList> list = parseActions(rest, where);
+  if (!list)
+    return list.takeFailure();
+  if (!lists_.emplace(rank, list.take()).second)
+    return fail("r" + std::to_string(rank) + " has a line already");
+  return {};
+}
+
+Result<std::vector<ActionList>> RankLists::take(const std::string &where) {
+  std::vector<ActionList> ranks;
+  for (auto &[rank, list] : lists_) {
+    if (rank != int32_t(ranks.size()))
+      return Failure{"cannot read the schedule", where,
+                     "the line of r" + std::to_string(ranks.size()) + " is missing, and there is one of r" +
+                         std::to_string(rank),
+                     "one line a rank, from r0 on"};
+    ranks.push_back(std::move(list));
+  }
+  return ranks;
 }
 
 static Result<ActionList> parseRow(std::string_view row, const std::string &where) {
@@ -154,27 +172,38 @@ static Result<ActionList> parseRow(std::string_view row, const std::string &wher
 }
 
 Result<Schedule> parseSchedule(std::string_view text, const std::string &path) {
-  std::vector<ActionList> ranks;
-  bool csv = false;
+  RankLists lines;
+  std::vector<ActionList> rows;
+  bool isFirst = true, csv = false;
   for (int line = 1; !text.empty(); ++line) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view content = withoutComment(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (content.empty())
       continue;
-    if (ranks.empty())
+    if (isFirst)
       csv = !isRankLine(content);
+    isFirst = false;
     std::string where = path + ":" + std::to_string(line);
-    Result<ActionList> list =
-        csv ? parseRow(content, where) : parseRank(content, int32_t(ranks.size()), where);
-    if (!list)
-      return list.takeFailure();
-    ranks.push_back(list.take());
+    if (!csv) {
+      if (Status status = lines.add(content, where); !status)
+        return status.takeFailure();
+      continue;
+    }
+    Result<ActionList> row = parseRow(content, where);
+    if (!row)
+      return row.takeFailure();
+    rows.push_back(row.take());
   }
-  if (ranks.empty())
+  if (isFirst)
     return Failure{"cannot read the schedule", path, "it has no line of a rank",
                    "lines as \"r0 0F0 0F1 0B0 0B1\", or PyTorch's CSV"};
-  return scheduleOf(std::move(ranks));
+  if (csv)
+    return scheduleOf(std::move(rows));
+  Result<std::vector<ActionList>> ranks = lines.take(path);
+  if (!ranks)
+    return ranks.takeFailure();
+  return scheduleOf(ranks.take());
 }
 
 } // namespace tessera::schedule

@@ -99,6 +99,7 @@ bad("a deadlock", ["--pipeline=" + write("stalled.schedule", "r0 0F0 0B0 0F1 0B1
 bad("one rank", ["--pipeline=" + write("one.schedule", "r0 0F0 0B0\n")], r"cannot .*one.schedule.*lists of 1 ranks.*pp has 2; give a list for each of them", TRAIN + ["--mesh=pp=2"])
 bad("other ranks", ["--pipeline=" + write("good.schedule", good)], r"cannot .*good.schedule.*lists of 2 ranks.*pp has 3.*", TRAIN + ["--micro-batches=2", "--mesh=pp=3"])
 bad("other micro-batches", ["--pipeline=good.schedule"], r"cannot .*good.schedule.*it is for 2 micro-batches, and a step has 4.*", STEP + ["--mesh=pp=2"])
+bad("a rank without a stage", ["--pipeline=" + write("idle.schedule", "r1\nr0 0F0 0B0 0F1 0B1\n")], r"cannot compile \(--pipeline=idle.schedule\): r1 computes no stage: .*; give each rank a stage, .*", TWO)
 bad("weights of whole stages", ["--pipeline=" + write("unshard.schedule", good.replace("r0 ", "r0 0UNSHARD "))], r"cannot .*unshard.schedule.*0UNSHARD.*", TWO)
 
 # What runs.

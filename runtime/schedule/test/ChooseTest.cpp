@@ -211,8 +211,19 @@ TEST(Choose, ASizeThatNoScheduleHasIsRefused) {
   EXPECT_NE(none.failure().why.find("at least 8 micro-batches"), std::string::npos);
 }
 
-// A table of both ends travels over the whole pipeline each step, but for schedules in form of a V, where both
-// ends lie on one rank.
+TEST(Choose, WhatHalvesMakeCountsWhereForwardKeepsNothing) {
+  PipelineModel model = equalModel(4);
+  for (LayerCosts *costs : {&model.weights, &model.saved, &model.freed})
+    *costs = plus(*costs, *costs, -1);
+  model.made = plus(model.saved, model.forward, 3);
+  const Schedule halves = generate(Name::ZeroBubble, 2, 4).take();
+  // Two layers a stage, and between I and W of as many micro-batches as the rank lets wait.
+  EXPECT_EQ(costsOf(model, {2, 2}).made, (std::vector<double>{6, 6}));
+  EXPECT_GE(bytesOfRanks(model, {2, 2}, halves).front(), 6);
+}
+
+// A table of both ends travels over the whole pipeline each step, but for schedules in form of a V, where
+// both ends lie on one rank.
 TEST(Choose, ATableOfBothEndsSpeaksForAV) {
   PipelineModel model = equalModel(8);
   // More stages take more: by that alone no V is chosen.

@@ -161,10 +161,14 @@ TEST(Held, WhatIMakesForWCountsFromItsBeginning) {
   schedule.ranks = {parseActions("0F0 0F1 0I0 0I1 0W0 0W1").take()};
   Costs costs;
   costs.hold = {8};
-  costs.freed = {0.5};
-  costs.made = {0.75};
+  costs.freed = {4};
+  costs.made = {6};
   // Both kept, and I makes 6 for the first: 22. Then 10 are left of it, and the second is at its I: 10 + 14.
   EXPECT_EQ(heldAtMost(schedule, costs)[0].bytes, 24);
   costs.made = {0};
   EXPECT_EQ(heldAtMost(schedule, costs)[0].bytes, 16);
+  // Also where forward keeps nothing.
+  costs.hold = costs.freed = {0};
+  costs.made = {6};
+  EXPECT_EQ(heldAtMost(schedule, costs)[0].bytes, 12);
 }

@@ -1,6 +1,6 @@
+#include "tessera/runtime/schedule/Predict.h"
 #include "tessera/runtime/schedule/Generate.h"
 #include "tessera/runtime/schedule/Lower.h"
-#include "tessera/runtime/schedule/Predict.h"
 
 #include <gtest/gtest.h>
 

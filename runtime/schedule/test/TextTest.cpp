@@ -48,6 +48,11 @@ TEST(ScheduleText, StagesEndAtTheFirstThatNobodyRuns) {
   EXPECT_EQ(schedule.microBatches, 2);
 }
 
+TEST(ScheduleText, RanksStandInAnyOrder) {
+  EXPECT_EQ(parseSchedule("r1 1F0 1B0\nr0 0F0 0B0\n", "file").take(),
+            parseSchedule("r0 0F0 0B0\nr1 1F0 1B0\n", "file").take());
+}
+
 TEST(ScheduleText, PyTorchsCsvIsRead) {
   const std::string csv = "0F0,0F1,,(0F2;3B0)OVERLAP_F_B,3I1,3W1\r\n,,1F0,,,\r\n";
   Result<Schedule> schedule = parseSchedule(csv, "file");
@@ -66,8 +71,12 @@ TEST(ScheduleText, WhatIsNoScheduleIsRefusedWithItsLine) {
                   .find("(file:2): \"" + std::string(text) + "\" is no action"),
               std::string::npos)
         << text << ": " << refused("r0 0F0\nr1 " + std::string(text));
-  EXPECT_NE(refused("r0 0F0\nr2 0F0\n").find("(file:2): the line of r1 is missing"), std::string::npos);
-  EXPECT_NE(refused("r0 0F0\n0F1\n").find("(file:2): the line of r1 is missing"), std::string::npos);
+  EXPECT_NE(refused("r0 0F0\nr2 0F0\n").find("(file): the line of r1 is missing"), std::string::npos);
+  EXPECT_NE(refused("r1 0F0\n").find("(file): the line of r0 is missing"), std::string::npos);
+  EXPECT_NE(refused("r0 0F0\n0F1\n").find("(file:2): \"0F1\" is no line of a rank"), std::string::npos);
+  EXPECT_NE(refused("r0 0F0\nr0x 0F1\n").find("(file:2): \"r0x 0F1\" is no line of a rank"),
+            std::string::npos);
+  EXPECT_NE(refused("r0 0F0\nr1 1F0\nr0 0B0\n").find("(file:3): r0 has a line already"), std::string::npos);
   EXPECT_NE(refused("0F0,1F0\n0F1,hello\n").find("(file:2): \"hello\" is no action"), std::string::npos);
   EXPECT_NE(refused("# nothing\n\n").find("no line of a rank"), std::string::npos);
 }

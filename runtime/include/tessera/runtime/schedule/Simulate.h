@@ -16,8 +16,8 @@ struct Costs {
   // From a send to the message being there, by the lower of the two stages. What stays on its rank takes
   // none.
   std::vector<double> link{0};
-  // What a stage keeps for backward from its forward on, the part of it that I frees, and what I makes for W,
-  // from its beginning on, as a part of `hold` as well; W frees the rest.
+  // Bytes, or another unit: what a stage keeps for backward from its forward on, how much of it I frees, and
+  // what I makes for W, from its beginning on; W frees the rest.
   std::vector<double> hold{1}, freed{0}, made{0};
 
   static double of(const std::vector<double> &values, int32_t stage, double otherwise = 0) {

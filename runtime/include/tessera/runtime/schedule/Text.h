@@ -6,6 +6,7 @@
 #include "tessera/runtime/Result.h"
 #include "tessera/runtime/schedule/Schedule.h"
 
+#include <map>
 #include <string_view>
 
 namespace tessera::schedule {
@@ -22,11 +23,21 @@ std::string toString(const Schedule &schedule);
 Result<Action> parseAction(std::string_view text, const std::string &where = "");
 Result<ActionList> parseActions(std::string_view text, const std::string &where = "");
 
-// A rank's line, `r3 1F0 ...`, which must be that of rank `rank`.
-Result<ActionList> parseRank(std::string_view line, int32_t rank, const std::string &where = "");
+// Whether it begins as a rank's line, `r3 1F0 ...`.
 bool isRankLine(std::string_view line);
+// Lines of ranks, in any order.
+class RankLists {
+public:
+  // Refuses what is no such line, and a rank's second one.
+  Status add(std::string_view line, const std::string &where = "");
+  // The lists of ranks from 0 on; refuses a gap.
+  Result<std::vector<ActionList>> take(const std::string &where = "");
 
-// A whole file: rank lines from r0 on, or CSV; `#` begins a comment. `path` is for errors, which name the
+private:
+  std::map<int32_t, ActionList> lists_;
+};
+
+// A whole file: rank lines, or CSV; `#` begins a comment. `path` is for errors, which name the
 // line. Only the form is looked at: validate (Validate.h) says whether such a schedule can run.
 Result<Schedule> parseSchedule(std::string_view text, const std::string &path);
 
