@@ -4,11 +4,12 @@
 #include "Executable.h"
 #include "FitMemory.h"
 #include "OutputFiles.h"
-#include "PipelineExplain.h"
-#include "PipelinePlan.h"
-#include "PipelineTimes.h"
 #include "Progress.h"
 #include "Report/Markup.h"
+
+#include "tessera/Planner/PipelineExplain.h"
+#include "tessera/Planner/PipelinePlan.h"
+#include "tessera/Planner/PipelineTimes.h"
 
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Explanation.h"

@@ -5,7 +5,7 @@
 // its axes.
 //
 //===----------------------------------------------------------------------===//
-#include "SpmdFacts.h"
+#include "tessera/Pipelines/SpmdFacts.h"
 
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Explanation.h"

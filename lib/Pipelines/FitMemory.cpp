@@ -9,8 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "FitMemory.h"
 
-#include "ProgramMemory.h"
-#include "SpmdFacts.h"
+#include "tessera/Pipelines/ProgramMemory.h"
+#include "tessera/Pipelines/SpmdFacts.h"
 
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Dist/Transforms/SavedLoops.h"

@@ -1,5 +1,5 @@
 //===- ProgramMemory.cpp - What a program takes of a rank -----------------===//
-#include "ProgramMemory.h"
+#include "tessera/Pipelines/ProgramMemory.h"
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"

@@ -1,5 +1,5 @@
 //===- SpmdFacts.cpp - What stands on rung spmd, counted ------------------===//
-#include "SpmdFacts.h"
+#include "tessera/Pipelines/SpmdFacts.h"
 
 #include "tessera/Pipelines/Diagnostics.h"
 

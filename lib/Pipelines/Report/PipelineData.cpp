@@ -1,7 +1,7 @@
 //===- PipelineData.cpp ---------------------------------------------------===//
 #include "PipelineData.h"
 
-#include "../PipelineTimes.h"
+#include "tessera/Planner/PipelineTimes.h"
 
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 

@@ -2,7 +2,7 @@
 #ifndef TESSERA_LIB_PIPELINES_REPORT_PIPELINEDATA_H
 #define TESSERA_LIB_PIPELINES_REPORT_PIPELINEDATA_H
 
-#include "../PipelineExplain.h"
+#include "tessera/Planner/PipelineExplain.h"
 
 #include "tessera/runtime/schedule/Predict.h"
 

@@ -1,5 +1,5 @@
 // What a handful of compiled stages says of all cuts, beside the stages of these cuts themselves.
-#include "PipelineProbe.h"
+#include "tessera/Planner/PipelineProbe.h"
 
 #include "tessera/Pipelines/Frontend.h"
 #include "tessera/Pipelines/Register.h"

@@ -1,9 +1,9 @@
 //===- GenerationPlan.cpp - Stages that generate text ---------------------===//
-#include "PipelinePlan.h"
+#include "tessera/Planner/PipelinePlan.h"
 
-#include "PipelineExplain.h"
 #include "PipelineMemory.h"
-#include "PipelineTimes.h"
+#include "tessera/Planner/PipelineExplain.h"
+#include "tessera/Planner/PipelineTimes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,5 +1,5 @@
 //===- PipelinePlan.cpp ---------------------------------------------------===//
-#include "PipelinePlan.h"
+#include "tessera/Planner/PipelinePlan.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/IR/PipelineAttrs.h"

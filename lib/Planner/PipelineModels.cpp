@@ -1,7 +1,7 @@
 //===- PipelineModels.cpp -------------------------------------------------===//
 #include "PipelineModels.h"
 
-#include "PipelineTimes.h"
+#include "tessera/Planner/PipelineTimes.h"
 
 namespace tessera {
 

@@ -1,8 +1,8 @@
 //===- PipelineTimes.h - What a pipeline's parts are predicted to take ------*- C++ -*-===//
-#ifndef TESSERA_LIB_PIPELINES_PIPELINETIMES_H
-#define TESSERA_LIB_PIPELINES_PIPELINETIMES_H
+#ifndef TESSERA_PLANNER_PIPELINETIMES_H
+#define TESSERA_PLANNER_PIPELINETIMES_H
 
-#include "PipelineProbe.h"
+#include "tessera/Planner/PipelineProbe.h"
 
 #include "tessera/AutoParallel/Machine.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"

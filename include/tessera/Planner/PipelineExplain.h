@@ -1,6 +1,6 @@
 //===- PipelineExplain.h - What --explain says of a pipeline ----*- C++ -*-===//
-#ifndef TESSERA_LIB_PIPELINES_PIPELINEEXPLAIN_H
-#define TESSERA_LIB_PIPELINES_PIPELINEEXPLAIN_H
+#ifndef TESSERA_PLANNER_PIPELINEEXPLAIN_H
+#define TESSERA_PLANNER_PIPELINEEXPLAIN_H
 
 #include "tessera/Pipelines/CompileOptions.h"
 #include "tessera/Pipelines/Explanation.h"

@@ -1,7 +1,7 @@
 //===- PipelineExplain.cpp ------------------------------------------------===//
-#include "PipelineExplain.h"
+#include "tessera/Planner/PipelineExplain.h"
 
-#include "PipelineTimes.h"
+#include "tessera/Planner/PipelineTimes.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"

@@ -1,7 +1,7 @@
 //===- ScheduleFile.cpp - Lists that a person wrote -----------------------===//
 #include "ScheduleFile.h"
 
-#include "PipelinePlan.h"
+#include "tessera/Planner/PipelinePlan.h"
 
 #include "tessera/runtime/schedule/Text.h"
 #include "tessera/runtime/schedule/Validate.h"

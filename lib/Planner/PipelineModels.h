@@ -1,8 +1,8 @@
 //===- PipelineModels.h - What schedules are chosen by ----------*- C++ -*-===//
-#ifndef TESSERA_LIB_PIPELINES_PIPELINEMODELS_H
-#define TESSERA_LIB_PIPELINES_PIPELINEMODELS_H
+#ifndef TESSERA_LIB_PLANNER_PIPELINEMODELS_H
+#define TESSERA_LIB_PLANNER_PIPELINEMODELS_H
 
-#include "PipelineProbe.h"
+#include "tessera/Planner/PipelineProbe.h"
 
 #include "tessera/AutoParallel/Machine.h"
 #include "tessera/runtime/schedule/Choose.h"

@@ -6,8 +6,8 @@
 // all cuts.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_LIB_PIPELINES_PIPELINEPROBE_H
-#define TESSERA_LIB_PIPELINES_PIPELINEPROBE_H
+#ifndef TESSERA_PLANNER_PIPELINEPROBE_H
+#define TESSERA_PLANNER_PIPELINEPROBE_H
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/CompileOptions.h"

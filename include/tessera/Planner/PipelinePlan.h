@@ -1,8 +1,8 @@
 //===- PipelinePlan.h - Which stage has which layers, and when ----*- C++ -*-===//
-#ifndef TESSERA_LIB_PIPELINES_PIPELINEPLAN_H
-#define TESSERA_LIB_PIPELINES_PIPELINEPLAN_H
+#ifndef TESSERA_PLANNER_PIPELINEPLAN_H
+#define TESSERA_PLANNER_PIPELINEPLAN_H
 
-#include "PipelineProbe.h"
+#include "tessera/Planner/PipelineProbe.h"
 
 #include "tessera/AutoParallel/Machine.h"
 

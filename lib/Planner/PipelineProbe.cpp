@@ -1,8 +1,8 @@
 //===- PipelineProbe.cpp --------------------------------------------------===//
-#include "PipelineProbe.h"
+#include "tessera/Planner/PipelineProbe.h"
 
-#include "ProgramMemory.h"
-#include "SpmdFacts.h"
+#include "tessera/Pipelines/ProgramMemory.h"
+#include "tessera/Pipelines/SpmdFacts.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"

@@ -1,6 +1,6 @@
 //===- ProgramMemory.h - What a program takes of a rank ---------*- C++ -*-===//
-#ifndef TESSERA_LIB_PIPELINES_PROGRAMMEMORY_H
-#define TESSERA_LIB_PIPELINES_PROGRAMMEMORY_H
+#ifndef TESSERA_PIPELINES_PROGRAMMEMORY_H
+#define TESSERA_PIPELINES_PROGRAMMEMORY_H
 
 #include "tessera/Target/Target.h"
 

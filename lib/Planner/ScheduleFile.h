@@ -1,6 +1,6 @@
 //===- ScheduleFile.h - Lists that a person wrote ---------------*- C++ -*-===//
-#ifndef TESSERA_LIB_PIPELINES_SCHEDULEFILE_H
-#define TESSERA_LIB_PIPELINES_SCHEDULEFILE_H
+#ifndef TESSERA_LIB_PLANNER_SCHEDULEFILE_H
+#define TESSERA_LIB_PLANNER_SCHEDULEFILE_H
 
 #include "tessera/Pipelines/CompileOptions.h"
 #include "tessera/runtime/schedule/Schedule.h"

@@ -1,6 +1,6 @@
 //===- SpmdFacts.h - What stands on rung spmd, counted ----------*- C++ -*-===//
-#ifndef TESSERA_LIB_PIPELINES_SPMDFACTS_H
-#define TESSERA_LIB_PIPELINES_SPMDFACTS_H
+#ifndef TESSERA_PIPELINES_SPMDFACTS_H
+#define TESSERA_PIPELINES_SPMDFACTS_H
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/AutoParallel/Machine.h"

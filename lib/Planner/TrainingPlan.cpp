@@ -4,12 +4,12 @@
 // a plan are compiled to rung exec, and what they and the lists take is what `info` will say.
 //
 //===----------------------------------------------------------------------===//
-#include "PipelinePlan.h"
+#include "tessera/Planner/PipelinePlan.h"
 
 #include "PipelineMemory.h"
 #include "PipelineModels.h"
-#include "PipelineTimes.h"
 #include "ScheduleFile.h"
+#include "tessera/Planner/PipelineTimes.h"
 
 #include "tessera/runtime/schedule/Lower.h"
 #include "tessera/runtime/schedule/Search.h"

@@ -4,7 +4,7 @@
 // probes it was planned by.
 //
 //===----------------------------------------------------------------------===//
-#include "PipelineTimes.h"
+#include "tessera/Planner/PipelineTimes.h"
 
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/runtime/schedule/Text.h"

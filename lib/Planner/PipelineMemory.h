@@ -1,8 +1,8 @@
 //===- PipelineMemory.h - What stages of a pipeline take of a rank -*- C++ -*-===//
-#ifndef TESSERA_LIB_PIPELINES_PIPELINEMEMORY_H
-#define TESSERA_LIB_PIPELINES_PIPELINEMEMORY_H
+#ifndef TESSERA_LIB_PLANNER_PIPELINEMEMORY_H
+#define TESSERA_LIB_PLANNER_PIPELINEMEMORY_H
 
-#include "PipelineProbe.h"
+#include "tessera/Planner/PipelineProbe.h"
 
 #include "tessera/runtime/pipeline/RankBytes.h"
 
