@@ -1,11 +1,12 @@
 """Trains a given model on a mesh and compares with what is expected of it (test/Inputs/models).
 
-    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--pipeline SCHEDULE ... [--stages SIZES] [--same-bytes]] [--recompute WHAT | --memory BYTES [--peak]] [--loss-chunks N] [--mpi] [--resume] [--dtype T [--grad-dtype T]]
+    check_train.py --compiler LLM_COMPILE --model MODEL --out DIR --mesh M [--mesh M ...] [--micro-batches K] [--pipeline SCHEDULE ... [--stages SIZES] [--same-bytes]] [--recompute WHAT | --memory BYTES [--peak]] [--loss-chunks N] [--mpi] [--resume] [--dropout P] [--dtype T [--grad-dtype T]]
 
 Losses and norms of 20 steps within 1e-4, weights within 2e-4 of each tensor's largest entry, on every mesh. Entries whose true gradient is zero are exempt: a key bias cancels in the softmax, and Adam makes steps of
 rounding noise. With --mpi the same under mpirun. With --resume the first mesh saves at step 10, is killed after it, and goes
 on: on the same mesh to the same bytes, on the others to the same numbers. On meshes with an axis pp each --pipeline is tried; with --same-bytes
 all runs end with the same bytes. In 16 bits the losses alone are compared, within 1.5e-3 (bf16) or 3e-4 (f16).
+With --dropout, which no expected result has, what is expected is what one device does, and runs evaluate between steps.
 With --peak memory is watched in a run more. Needs numpy."""
 import argparse
 import json
@@ -34,7 +35,7 @@ parser.add_argument("--memory", type=int)
 parser.add_argument("--peak", action="store_true")
 parser.add_argument("--mpi", action="store_true")
 parser.add_argument("--resume", action="store_true")
-parser.add_argument("--dropout", help="of --resume: the share that is dropped")
+parser.add_argument("--dropout", help="the share that is dropped")
 args = parser.parse_args()
 path = fresh(args.out)
 expected = json.load(open(os.path.join(args.model, "expected.json")))["train"]
@@ -43,6 +44,7 @@ tokens = os.path.join(args.model, "train_tokens.safetensors")
 FLAGS = [f"--data={tokens}", f"--lr={hyper['lr']}", f"--min-lr={hyper['min_lr']}", f"--warmup={hyper['warmup_steps']}",
          f"--weight-decay={hyper['weight_decay']}", f"--beta1={hyper['beta1']}", f"--beta2={hyper['beta2']}",
          f"--eps={hyper['eps']}", f"--clip={hyper['clip_grad_norm']}", "--steps=20"]
+DROPOUT = [f"--dropout={args.dropout}", "--seed=7", f"--eval={tokens}", "--eval-every=3"] if args.dropout and args.dropout != "0" else []
 
 
 def compiled(mesh, batch=hyper["batch"], pipeline=None):
@@ -83,13 +85,13 @@ def read_gradients():
     return {name[5:]: tensor for name, tensor in expected.items() if name.startswith("grad.")}
 
 
-def check_log(log, what):
+def check_log(log, wanted_log, what):
     if [line["step"] for line in log] != list(range(1, 21)):
         sys.exit(f"{what}: steps {[line['step'] for line in log]}")
     bounds = {"f32": (("loss", 1e-4), ("grad_norm", 1e-4), ("lr", 1e-12)), "bf16": (("loss", 1.5e-3), ("lr", 1e-12)),
               "f16": (("loss", 3e-4), ("lr", 1e-12))}
-    for line, wanted in zip(log, expected["log"]):
-        for field, bound in bounds[args.dtype]:
+    for line, wanted in zip(log, wanted_log):
+        for field, bound in bounds[args.dtype] + ((("eval_loss", bounds[args.dtype][0][1]),) if "eval_loss" in wanted else ()):
             if not abs(line[field] - wanted[field]) <= bound * abs(wanted[field]):
                 sys.exit(f"{what}, step {line['step']}: {field} is {line[field]}, expected {wanted[field]}")
 
@@ -101,21 +103,23 @@ def check_peak(program, mesh):
 
 
 def check_numbers():
-    wanted = read_safetensors(os.path.join(args.model, "trained.safetensors"))
-    first = None
+    wanted, wanted_log, first = read_safetensors(os.path.join(args.model, "trained.safetensors")), expected["log"], None
+    if DROPOUT:
+        run(compiled("none") + ["train", *FLAGS, *DROPOUT, f"--log={path('log')}", f"--save={path('one')}"])
+        wanted, wanted_log = read_safetensors(path("one/step-20/model.safetensors")), read_log(path("log"))
     for mesh, pipeline in [(mesh, pipeline) for mesh in args.mesh for pipeline in (args.pipeline or [None])]:
         program, what = compiled(mesh, pipeline=pipeline), f"{mesh} {pipeline}" if pipeline else mesh
         if args.peak:
             check_peak(program, mesh)
         save = f"save-{mesh}" + (f"-{pipeline}" if pipeline else "").replace("/", "_")
-        run(program + ["train", *FLAGS, f"--log={path('log')}", f"--save={path(save)}"])
+        run(program + ["train", *FLAGS, *DROPOUT, f"--log={path('log')}", f"--save={path(save)}"])
         log = read_log(path("log"))
-        check_log(log, what)
+        check_log(log, wanted_log, what)
         if args.same_bytes and first:
             same_bytes(first, f"{save}/step-20")
         first = first or f"{save}/step-20"
         if args.dtype != "f32":
-            worst = max(abs(line["loss"] - of["loss"]) / of["loss"] for line, of in zip(log, expected["log"]))
+            worst = max(abs(line["loss"] - of["loss"]) / of["loss"] for line, of in zip(log, wanted_log))
             print(f"{what}: losses within {worst:.1e}")
             continue
         worst = check_weights(path(f"{save}/step-20"), wanted, 2e-4, what)
@@ -138,7 +142,7 @@ def killed(command, folder):
 
 
 def check_resume():
-    flags = FLAGS + ["--shuffle=3", f"--log={path('log')}"] + ([f"--dropout={args.dropout}", "--seed=7"] if args.dropout else [])
+    flags = FLAGS + ["--shuffle=3", f"--log={path('log')}"] + DROPOUT
     first = compiled(args.mesh[0])
     run(first + ["train", *flags, f"--save={path('whole')}"])
     log = read_log(path("log"))

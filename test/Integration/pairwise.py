@@ -5,15 +5,16 @@ import itertools
 def covering_rows(choices, can_be, draw):
     """Dictionaries, one value for each name of `choices`: each pair of values that some row with `can_be(row)` has is in one of them. Greedily, of all rows in a random order the one
     with most pairs that no row had yet (Cohen et al., AETG, 1997). And how many rows there could be."""
-    def pairs(row):
-        return set(itertools.combinations(row.items(), 2))
+    numbers = {}  # of pairs: bits of a row's set
 
-    every_row = [row for values in itertools.product(*choices.values()) if can_be(row := dict(zip(choices, values)))]
-    of_row = {id(row): pairs(row) for row in every_row}
-    left = set().union(*of_row.values())
-    rows = []
+    def pairs(row):
+        return sum(1 << numbers.setdefault(pair, len(numbers)) for pair in itertools.combinations(row.items(), 2))
+
+    every_row = [(pairs(row), row) for values in itertools.product(*choices.values()) if can_be(row := dict(zip(choices, values)))]
+    left, rows = (1 << len(numbers)) - 1, []
     while left:
         draw.shuffle(every_row)
-        rows.append(max(every_row, key=lambda row: len(of_row[id(row)] & left)))
-        left -= of_row[id(rows[-1])]
+        found, row = max(every_row, key=lambda one: bin(one[0] & left).count("1"))
+        rows.append(row)
+        left &= ~found
     return rows, len(every_row)

@@ -27,7 +27,7 @@ CHOICES = {
     "schedule": ["gpipe", "1f1b", "looped-bfs:2", "interleaved:2", "zb1p", "zb1p:2", "zbv", "dualpipev", "drawn"],
     "mesh": ["", "dp=2", "tp=2", "fsdp=2", "dp=2,tp=2"],
     "dtype": ["f32", "bf16"],
-    "micro-batches": ["2", "4"],
+    "micro-batches": ["2", "3", "4"],
     "recompute": ["none", "full"],
     "dropout": ["0", "0.1"],
     "loss-chunks": ["0", "2"],
@@ -45,8 +45,6 @@ def can_be(row):
     if row["model"] == "period" and row["mesh"] == "fsdp=2":
         return False
     ranks = stages // each
-    if schedule == "interleaved:2" and micro_batches % ranks:
-        return False
     return schedule != "dualpipev" or micro_batches >= 2 * ranks
 
 
