@@ -54,4 +54,17 @@ Schedule scheduleOf(std::vector<ActionList> ranks, int32_t microBatches, int32_t
   return schedule;
 }
 
+Schedule forwardsOf(const Schedule &schedule) {
+  Schedule result = schedule;
+  for (ActionList &list : result.ranks) {
+    ActionList forwards;
+    for (const Action &action : list)
+      for (const Action &part : partsOf(action))
+        if (part.kind == Kind::Forward)
+          forwards.push_back(part);
+    list = std::move(forwards);
+  }
+  return result;
+}
+
 } // namespace tessera::schedule

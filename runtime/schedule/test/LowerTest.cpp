@@ -7,6 +7,7 @@
 #include "tessera/runtime/schedule/Text.h"
 #include "tessera/runtime/schedule/Validate.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <set>
 
@@ -44,6 +45,45 @@ TEST(Lower, LateKeepsTheTimesOfRandomSchedules) {
     ASSERT_EQ(computingOnly(lowered), schedule);
     ASSERT_EQ(simulate(lowered, costs, blocking()).makespan, simulate(schedule, costs).makespan)
         << toString(lowered);
+  }
+}
+
+// Micro-batch by micro-batch, each through all stages of a rank, they would take v times as long: rank 0
+// would wait for the first one to come back before it begins the second one.
+TEST(Lower, ForwardsOfNamedSchedulesFollowEachOther) {
+  for (int name = 0; name < kNamedSchedules; ++name)
+    for (int32_t p = 2; p <= 8; ++p)
+      for (int32_t v = 1; v <= 4; ++v)
+        for (int32_t m = 1; m <= 4 * p; ++m) {
+          const bool isV = isVShaped(Name(name));
+          if (!takesStagesPerRank(Name(name)) && v != (isV ? 2 : 1))
+            continue;
+          Result<Schedule> schedule = generate(Name(name), p, m, v);
+          if (!schedule) // dualpipev needs m >= 2p
+            continue;
+          Schedule forwards = lower(forwardsOf(*schedule), Lowering::Eager);
+          const double makespan = simulate(forwards).makespan;
+          const int32_t ideal = v * m + p - 1 + (v - 1) * std::max(0, p - m);
+          if (!isV)
+            ASSERT_EQ(makespan, ideal) << toString(forwards);
+          else
+            ASSERT_LE(makespan, ideal + p - 1) << toString(forwards);
+          Transport oneBuffer;
+          oneBuffer.sendBuffers = 1;
+          ASSERT_EQ(simulate(forwards, {}, oneBuffer).makespan, makespan);
+        }
+}
+
+TEST(Lower, ForwardsOfRandomSchedulesEnd) {
+  RandomSchedules random(4);
+  for (int i = 0; i < 1000; ++i) {
+    Schedule schedule = random.next(), forwards = lower(forwardsOf(schedule), Lowering::Eager);
+    Simulation run = simulate(forwards);
+    ASSERT_TRUE(run.ended()) << toString(forwards);
+    for (int32_t rank = 0; rank < schedule.numRanks(); ++rank)
+      ASSERT_EQ(run.busy[size_t(rank)],
+                double(std::count(schedule.rankOfStage.begin(), schedule.rankOfStage.end(), rank)) *
+                    schedule.microBatches);
   }
 }
 

@@ -47,8 +47,8 @@ public:
   // dropout.
   Role ownRole(int32_t stage, Role role) const;
 
-  // With their sends and receives: those of a step, and those of an evaluation, which are the forwards of all
-  // micro-batches in order.
+  // With their sends and receives: those of a step, and those of an evaluation, which are the forwards of a
+  // step in their order.
   const schedule::Schedule &lists(Role role) const { return role == Role::Evaluate ? forwards_ : lists_; }
   int32_t sendBuffers(Role role) const {
     return role == Role::Evaluate ? forwardBuffers_ : int32_t(spec().sendBuffers);

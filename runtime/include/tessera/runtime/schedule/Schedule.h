@@ -127,5 +127,9 @@ std::optional<Action> sendAfter(const Schedule &schedule, const Action &part);
 // several). `microBatches`, `stages`: kNone takes as many as the lists have from 0 on without a gap.
 Schedule scheduleOf(std::vector<ActionList> ranks, int32_t microBatches = kNone, int32_t stages = kNone);
 
+// Its forwards alone, in the order in which they stand: what evaluating runs. They end as soon as they can
+// where the order of all does: a rank goes on with another micro-batch while one is under way elsewhere.
+Schedule forwardsOf(const Schedule &schedule);
+
 } // namespace tessera::schedule
 #endif
