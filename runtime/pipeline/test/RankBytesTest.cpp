@@ -13,7 +13,7 @@ static schedule::Schedule made(schedule::Name name, int32_t ranks, int32_t micro
   return lower(schedule::generate(name, ranks, microBatches, ofRank).take(), schedule::Lowering::Eager);
 }
 
-// Forwards alone, of all micro-batches in order, and they can run with the buffers that it says.
+// Forwards alone, in the order of the step, and they can run with the buffers that it says.
 TEST(RankBytes, EvaluationIsTheForwardsInOrder) {
   const schedule::Schedule step = made(schedule::Name::Interleaved, 2, 4, 2);
   const EvaluationLists evaluation = evaluationLists(step);
@@ -22,7 +22,7 @@ TEST(RankBytes, EvaluationIsTheForwardsInOrder) {
   for (const schedule::Action &action : evaluation.lists.ranks[1])
     if (schedule::computes(action.kind))
       forwards.push_back(std::to_string(action.stage) + "F" + std::to_string(action.microBatch));
-  EXPECT_EQ(forwards, (std::vector<std::string>{"1F0", "3F0", "1F1", "3F1", "1F2", "3F2", "1F3", "3F3"}));
+  EXPECT_EQ(forwards, (std::vector<std::string>{"1F0", "1F1", "3F0", "3F1", "1F2", "1F3", "3F2", "3F3"}));
   schedule::Transport transport;
   transport.sendBuffers = evaluation.sendBuffers;
   EXPECT_TRUE(schedule::simulate(evaluation.lists, {}, transport).ended());

@@ -11,7 +11,7 @@ struct EvaluationLists {
   int32_t sendBuffers = 1;
 };
 
-// The forwards of all micro-batches in order. `step`: lists of training, whose stages these are.
+// The forwards of the step, in its order. `step`: lists of training, whose stages these are.
 EvaluationLists evaluationLists(const schedule::Schedule &step);
 
 } // namespace tessera::runtime
