@@ -4,7 +4,7 @@
 #include "tessera/Planner/PipelineTimes.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
-#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/Entries.h"
 #include "tessera/Dialect/Graph/Transforms/StepPorts.h"
 #include "tessera/Support/TypeSizes.h"
 
@@ -59,11 +59,10 @@ static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation 
       continue;
     channel.executions = role.getValue() == graph::Role::Train ? microBatches : 1;
     for (unsigned i = 0; i < entry.getNumResults(); ++i) {
-      auto given = entry.getResultAttrOfType<graph::GivesAttr>(i, graph::kGivesAttr);
-      auto name = entry.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
-      if (!given || given.getValue() != gives || !name)
+      if (graph::givesOf(entry, i) != gives)
         continue;
-      channel.value = name.str();
+      StringRef value = graph::resultName(entry, i);
+      channel.value = value.str();
       auto type = cast<RankedTensorType>(entry.getResultTypes()[i]);
       channel.type.clear();
       llvm::raw_string_ostream os(channel.type);
@@ -72,8 +71,7 @@ static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation 
       os << type.getElementType();
       channel.bytes = arrayBytes(type);
       channel.seconds = channel.staysOnRank ? 0 : secondsOfMessage(link, double(channel.bytes));
-      StringRef value = name.getValue();
-      value.consume_front("grad.");
+      value.consume_front(graph::kGradientPrefix);
       auto why = whys ? whys.getAs<StringAttr>(value) : StringAttr();
       channel.why = why ? why.str() : "";
       if (gives == graph::Gives::SentGradient)

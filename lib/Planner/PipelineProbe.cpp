@@ -6,6 +6,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Graph/IR/Entries.h"
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/Register.h"
@@ -105,10 +106,10 @@ static void readResults(func::FuncOp entry, graph::Role role, const Mesh &mesh, 
     message = int64_t(bytes);
   };
   for (auto [i, type] : llvm::enumerate(entry.getResultTypes())) {
-    auto gives = entry.getResultAttrOfType<graph::GivesAttr>(unsigned(i), graph::kGivesAttr);
+    std::optional<graph::Gives> gives = graph::givesOf(entry, unsigned(i));
     if (!gives)
       continue;
-    switch (gives.getValue()) {
+    switch (*gives) {
     case graph::Gives::Sent:
       add(messages.sent, type);
       break;
@@ -117,9 +118,8 @@ static void readResults(func::FuncOp entry, graph::Role role, const Mesh &mesh, 
       break;
     case graph::Gives::SharedGradient:
       if (role == graph::Role::Train) {
-        auto name = entry.getResultAttrOfType<StringAttr>(unsigned(i), graph::kNameAttr);
         figures.shared += arrayBytes(type);
-        figures.sharedGradients.emplace_back(name ? name.str() : "", arrayBytes(type));
+        figures.sharedGradients.emplace_back(graph::resultName(entry, unsigned(i)).str(), arrayBytes(type));
       }
       break;
     case graph::Gives::NextTokens:

@@ -4,25 +4,22 @@
 #include "Pipeline/SplitRepeat.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Entries.h"
 #include "tessera/Interfaces/Interfaces.h"
 
 using namespace mlir;
 using tessera::graph::FillSource;
 using tessera::graph::Gives;
+using tessera::graph::givesOf;
 
 namespace tessera::dist {
 
-std::optional<Gives> givesOf(func::FuncOp function, unsigned number) {
-  auto gives = function.getResultAttrOfType<graph::GivesAttr>(number, graph::kGivesAttr);
-  return gives ? std::optional(gives.getValue()) : std::nullopt;
-}
-
-std::optional<FillSource> fillOf(func::FuncOp function, Value value) {
+/// Of an argument of the function; nothing of other values.
+static std::optional<FillSource> fillOf(func::FuncOp function, Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || argument.getOwner() != &function.getBody().front())
     return std::nullopt;
-  auto fill = function.getArgAttrOfType<graph::FillAttr>(argument.getArgNumber(), graph::kFillAttr);
-  return fill ? std::optional(fill.getSource()) : std::nullopt;
+  return graph::fillOf(function, argument.getArgNumber());
 }
 
 /// What a body reads from the stack that `slice` is a slice of, or null.
@@ -51,13 +48,26 @@ std::optional<StageParts::Part> StageParts::of(Value value) {
 }
 
 bool StageParts::isFree(Value value) {
+  llvm::DenseMap<Value, bool> known;
+  return isFree(value, known);
+}
+
+bool StageParts::isFree(Value value, llvm::DenseMap<Value, bool> &known) {
+  auto [found, isNew] = known.try_emplace(value, false);
+  if (!isNew)
+    return found->second;
+  const bool free = followsFromInputs(value, known);
+  return known[value] = free;
+}
+
+bool StageParts::followsFromInputs(Value value, llvm::DenseMap<Value, bool> &known) {
   if (Operation *op = value.getDefiningOp()) {
     bool stands = op->getParentRegion() == &function.getBody() || op->getBlock() == &loop.getBody(0);
     return stands && op->getNumRegions() == 0 && isPure(op) && !isa<DistDialect>(op->getDialect()) &&
-           llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand); });
+           llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand, known); });
   }
   if (Value stack = stackOfSlice(loop, value))
-    return isFree(stack);
+    return isFree(stack, known);
   auto argument = cast<BlockArgument>(value);
   if (argument.getOwner() == &loop.getBody(0))
     return argument.getArgNumber() == 0;
@@ -74,23 +84,35 @@ bool StageParts::isOfForward(Value value) {
 }
 
 bool StageParts::isOfNoMicroBatch(Value value) {
+  llvm::DenseMap<Value, bool> known;
+  return isOfNoMicroBatch(value, known);
+}
+
+bool StageParts::isOfNoMicroBatch(Value value, llvm::DenseMap<Value, bool> &known) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
   Operation *op = value.getDefiningOp();
-  return op && op->getBlock() == &loop.getBody(0) && op->getNumRegions() == 0 && isPure(op) &&
-         llvm::all_of(op->getOperands(), [&](Value operand) {
-           return operand.getParentRegion() == &function.getBody() || isOfNoMicroBatch(operand);
-         });
+  const bool holds =
+      op && op->getBlock() == &loop.getBody(0) && op->getNumRegions() == 0 && isPure(op) &&
+      llvm::all_of(op->getOperands(), [&](Value operand) {
+        return operand.getParentRegion() == &function.getBody() || isOfNoMicroBatch(operand, known);
+      });
+  return known[value] = holds;
 }
 
 bool StageParts::isCheap(Operation *op) {
+  if (op->getNumRegions() > 0 || !isPure(op) || isa<DistDialect>(op->getDialect()))
+    return false;
   auto cost = dyn_cast<CostOpInterface>(op);
-  if (op->getNumRegions() > 0 || !isPure(op) || isa<DistDialect>(op->getDialect()) || !cost)
-    return op->getNumRegions() == 0 && isPure(op) && !isa<DistDialect>(op->getDialect());
+  if (!cost)
+    return true;
   int64_t elements = 0;
   for (Value result : op->getResults())
     elements += cast<RankedTensorType>(result.getType()).getNumElements();
-  // So often an element costs no more than to write it and to read it again.
-  constexpr double kFlopsOfElement = 16;
-  return cost.getCost().flops <= kFlopsOfElement * double(elements);
+  // No more than to write a float32 and to read it again: while a core moves a byte (10 GB/s) it does two
+  // operations (20 Gflop/s), and a GPU ten.
+  constexpr double kFlopsOfByte = 2, kBytes = 2 * sizeof(float);
+  return cost.getCost().flops <= kFlopsOfByte * kBytes * double(elements);
 }
 
 void StageParts::take(Value value, Part part) {
@@ -189,41 +211,45 @@ void StageParts::splitLoops() {
   }
 }
 
-/// What is forward's even though it adds to a gradient: all it needs is there when forward ends. Kept for
-/// backward it would be kept once for each micro-batch.
-void StageParts::findBodyParts() {
+/// Forward has the loss: what the sum over stages called so comes from.
+void StageParts::takeLoss() {
   Operation *yield = loop.getBody(0).getTerminator();
   Operation *end = function.getBody().front().getTerminator();
-  size_t carried = loop.getInits().size();
-  bool isTraining =
-      function->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr).getValue() != graph::Role::Evaluate;
-  // The loss: what the sum over stages called so comes from.
-  llvm::SmallPtrSet<Operation *, 16> ofLoss;
-  for (auto [i, value] : llvm::enumerate(end->getOperands())) {
-    auto name = function.getResultAttrOfType<StringAttr>(unsigned(i), graph::kNameAttr);
-    if (givesOf(function, unsigned(i)) != Gives::StageSum || !name || name.getValue() != graph::kLossSum)
+  llvm::SmallPtrSet<Operation *, 16> seen; // behind the loop
+  SmallVector<Value> work;
+  for (auto [i, value] : llvm::enumerate(end->getOperands()))
+    if (givesOf(function, unsigned(i)) == Gives::StageSum &&
+        graph::resultName(function, unsigned(i)) == graph::kLossSum)
+      work.push_back(value);
+  while (!work.empty()) {
+    auto result = dyn_cast<OpResult>(work.pop_back_val());
+    if (!result)
       continue;
-    SmallVector<Value> work{value};
-    while (!work.empty()) {
-      Value at = work.pop_back_val();
-      auto result = dyn_cast<OpResult>(at);
-      if (!result)
-        continue;
-      if (result.getOwner() == loop)
-        take(yield->getOperand(result.getResultNumber()), Part::Forward);
-      else if (ofLoss.insert(result.getOwner()).second)
-        llvm::append_range(work, result.getOwner()->getOperands());
-    }
+    if (result.getOwner() == loop)
+      take(yield->getOperand(result.getResultNumber()), Part::Forward);
+    else if (seen.insert(result.getOwner()).second)
+      llvm::append_range(work, result.getOwner()->getOperands());
   }
+}
+
+void StageParts::takeSent() {
+  Operation *yield = loop.getBody(0).getTerminator();
   for (unsigned i = 0; i < resultParts.size(); ++i)
     if (stackNumbers[i] >= 0 && resultParts[i] == Part::Forward)
-      take(yield->getOperand(unsigned(carried + size_t(stackNumbers[i]))), Part::Forward);
-  if (isTraining && splitsBackward) {
-    splitLoops();
-    for (Value gradient : inputGradients())
-      take(gradient, Part::InputGradient);
-  }
-  for (unsigned i = 0; i < carried; ++i) {
+      take(yield->getOperand(unsigned(loop.getInits().size() + size_t(stackNumbers[i]))), Part::Forward);
+}
+
+void StageParts::splitBackward() {
+  splitLoops();
+  for (Value gradient : inputGradients())
+    take(gradient, Part::InputGradient);
+}
+
+/// What is forward's even though it adds to a gradient: all it needs is there when forward ends. Kept for
+/// backward it would be kept once for each micro-batch.
+void StageParts::moveReady() {
+  Operation *yield = loop.getBody(0).getTerminator();
+  for (unsigned i = 0; i < loop.getInits().size(); ++i) {
     // Ops that are not forward's on the way to the next value.
     SmallVector<Operation *> missing;
     SmallVector<Value> work{yield->getOperand(i)};
@@ -248,11 +274,21 @@ void StageParts::findBodyParts() {
       for (Operation *op : missing)
         parts.try_emplace(op, Part::Forward);
   }
+}
+
+void StageParts::findBodyParts() {
+  const bool isTraining =
+      function->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr).getValue() != graph::Role::Evaluate;
+  takeLoss();
+  takeSent();
+  if (isTraining && splitsBackward)
+    splitBackward();
+  moveReady();
+  const Part rest = !isTraining ? Part::Forward : splitsBackward ? Part::WeightGradient : Part::Backward;
   for (Operation &op : loop.getBody(0).without_terminator())
-    parts.try_emplace(&op, !isTraining      ? Part::Forward
-                           : splitsBackward ? Part::WeightGradient
-                                            : Part::Backward);
-  for (unsigned i = 0; i < carried; ++i) {
+    parts.try_emplace(&op, rest);
+  Operation *yield = loop.getBody(0).getTerminator();
+  for (unsigned i = 0; i < loop.getInits().size(); ++i) {
     Operation *maker = yield->getOperand(i).getDefiningOp();
     carriedParts.push_back(maker && parts.count(maker) ? parts.lookup(maker) : Part::Forward);
   }

@@ -14,11 +14,6 @@
 
 namespace tessera::dist {
 
-/// What stands in `graph.gives` of result `number`, if anything does.
-std::optional<graph::Gives> givesOf(mlir::func::FuncOp function, unsigned number);
-/// What stands in `graph.fill` of an argument of a function, if anything does.
-std::optional<graph::FillSource> fillOf(mlir::func::FuncOp function, mlir::Value argument);
-
 class StageParts {
 public:
   using Part = graph::StagePart;
@@ -55,6 +50,10 @@ public:
   static bool isInLoop(Part part) { return part >= Part::Forward && part <= Part::WeightGradient; }
 
 private:
+  /// The same, with what is known of other values: they share what they follow from.
+  bool isFree(mlir::Value value, llvm::DenseMap<mlir::Value, bool> &known);
+  bool followsFromInputs(mlir::Value value, llvm::DenseMap<mlir::Value, bool> &known);
+  bool isOfNoMicroBatch(mlir::Value value, llvm::DenseMap<mlir::Value, bool> &known);
   /// There when forward ends, before there is any gradient.
   bool isOfForward(mlir::Value value);
   /// Puts what `value` needs into `part`, as far as no part has it.
@@ -65,6 +64,11 @@ private:
   llvm::SmallVector<mlir::Value> inputGradients();
   /// Cuts loops over layers that make both gradients that are sent and gradients of weights.
   void splitLoops();
+  void takeLoss();
+  void takeSent();
+  /// Backward in two: gradients of the input first.
+  void splitBackward();
+  void moveReady();
   void findBodyParts();
   void findPartsBehind();
 
