@@ -4,6 +4,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Entries.h"
 #include "tessera/Dialect/Graph/Transforms/StepPorts.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -76,6 +77,9 @@ private:
   }
   DictionaryAttr stateAttributes(StringRef name, std::optional<graph::Slot> slot, StringRef holds);
   void build(StagePart part);
+  /// A stage takes what its neighbour sends whether it needs it or not: in `forward`, gradients in what comes
+  /// first of backward.
+  void takeUnread(Entry &entry);
 
   func::FuncOp function;
   graph::RepeatOp loop;
@@ -245,6 +249,19 @@ Value StageSplitter::get(Entry &entry, Value asked) {
   return mapped;
 }
 
+void StageSplitter::takeUnread(Entry &entry) {
+  for (auto [stack, slice] :
+       llvm::zip_equal(loop.getStacks(), body.getArguments().take_back(loop.getStacks().size()))) {
+    auto argument = dyn_cast<BlockArgument>(stack);
+    if (!argument || argument.getOwner() != &function.getBody().front() || !slice.use_empty())
+      continue;
+    std::optional<FillSource> fill = graph::fillOf(function, argument.getArgNumber());
+    if ((fill == FillSource::Received && entry.part == StagePart::Forward) ||
+        (fill == FillSource::ReceivedGradient && parts.of(slice) == entry.part))
+      (void)get(entry, slice);
+  }
+}
+
 /// Named after the step and the part: "train_forward".
 void StageSplitter::build(StagePart part) {
   Entry entry;
@@ -298,6 +315,7 @@ void StageSplitter::build(StagePart part) {
   }
   if (entry.results.empty())
     return entry.function.erase();
+  takeUnread(entry);
   builder.setInsertionPointToEnd(&entry.function.getBody().front());
   func::ReturnOp::create(builder, function.getLoc(), entry.results);
   entry.function.setType(builder.getFunctionType(entry.function.getBody().front().getArgumentTypes(),
