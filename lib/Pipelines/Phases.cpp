@@ -32,6 +32,12 @@ static void buildStages(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(graph::createCutStages(cut));
 }
 
+/// The check that stages fit together, which stands after a rung of theirs.
+static void verifyStages(OpPassManager &whole, const CompileOptions &options) {
+  if (!options.stageSizes.empty())
+    whole.addPass(dist::createDistVerifyStagesPass());
+}
+
 /// What runs on each program of its own: on the model's, or on those of a pipeline's stages.
 static OpPassManager &programs(OpPassManager &pm, const CompileOptions &options) {
   return options.stageSizes.empty() ? pm : pm.nest<ModuleOp>();
@@ -52,6 +58,7 @@ static void buildStep(OpPassManager &whole, const CompileOptions &options) {
   }
   pm.addPass(graph::createBuildGenerateStep(step));
   verifyRung(pm, Rung::Step);
+  verifyStages(whole, options);
 }
 
 /// One update of the weights.
@@ -75,6 +82,7 @@ static void buildTrainStep(OpPassManager &whole, const CompileOptions &options) 
   step.lossChunks = options.lossChunks;
   pm.addPass(graph::createBuildTrainStep(step));
   verifyRung(pm, Rung::Step);
+  verifyStages(whole, options);
 }
 
 /// Every value a sharding, every disagreement a reshard.
@@ -209,10 +217,11 @@ void buildPhase(OpPassManager &whole, Rung rung, const CompileOptions &options) 
     buildSharded(pm, options);
     if (!options.stageSizes.empty())
       whole.addPass(dist::createDistCheckShardItemsPass());
-    return;
+    return verifyStages(whole, options);
   case Rung::Spmd:
     buildLocalProgram(pm);
-    return buildBundledProgram(pm, options);
+    buildBundledProgram(pm, options);
+    return verifyStages(whole, options);
   case Rung::Kernels:
     return buildKernels(pm, options);
   case Rung::Exec:
@@ -245,6 +254,7 @@ void buildStagePhases(OpPassManager &pm, Rung last, const CompileOptions &option
   buildLocalProgram(stage);
   // Without stages steps are not cut.
   buildBundledProgram(stage, inParts ? staged : options);
+  verifyStages(pm, staged);
 }
 
 } // namespace tessera

@@ -90,7 +90,7 @@ Result<StagesInParts::Values *> StagesInParts::placeOf(Stage &stage, graph::Slot
 
 Result<RankValues> StagesInParts::argumentOf(Stage &stage, func::FuncOp part, unsigned argument,
                                              std::optional<int64_t> microBatch) {
-  std::string name = argumentName(part, argument);
+  std::string name = argumentName(part, argument).str();
   int64_t ranks = memoryOf(stage).ranks;
   if (graph::argumentKind(part, argument) == graph::Kind::State) {
     auto slot = part.getArgAttrOfType<graph::SlotAttr>(argument, graph::kSlotAttr);
@@ -127,7 +127,7 @@ Result<RankValues> StagesInParts::argumentOf(Stage &stage, func::FuncOp part, un
 
 Status StagesInParts::take(Stage &stage, func::FuncOp part, unsigned result, RankValues value,
                            std::optional<int64_t> microBatch) {
-  std::string name = resultName(part, result);
+  std::string name = resultName(part, result).str();
   if (graph::resultKind(part, result) == graph::Kind::State) {
     auto slot = part.getResultAttrOfType<graph::SlotAttr>(result, graph::kSlotAttr);
     auto kind = part->getAttrOfType<graph::StagePartAttr>(graph::kStagePartAttr);

@@ -30,7 +30,7 @@ def Dist_PipelineOp : Dist_Op<"pipeline", [Symbol, HasParent<"::mlir::ModuleOp">
   let description = [{
     The table of docs/Pipelines.md. Every stage is a module beside this op, with a program of its own: no op can use values of two stages. Layers follow each other without a gap; a stage may hold none.
     What a stage sends under a name (results with `graph.gives = #graph.gives<sent>`) its neighbour receives under the same name (arguments with
-    `graph.fill = #graph.fill<received>`), once, and with the same global type. `lists` has for each coordinate on the axis what its ranks do, in order (docs/Schedules.md), `schedule` what the
+    `graph.fill = #graph.fill<received>`), once, and with the same global type and sharding: `dist-verify-stages` holds them to it on each rung. `lists` has for each coordinate on the axis what its ranks do, in order (docs/Schedules.md), `schedule` what the
     lists are called, `send_buffers` how many values that are sent a rank holds at once: as `times` want it, from rung `spmd` on. `times` has seconds that are predicted
     of one rank, by what is done: a number a stage (`forward`, `input_gradient` with a whole backward's, `weight_gradient` of a micro-batch, `once` a step, `shared` while gradients of weights that a stage on another rank has too travel; of stages that generate `chunk` and `token`),
     and `link`, from each stage to the next one.

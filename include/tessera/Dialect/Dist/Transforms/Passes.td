@@ -233,6 +233,25 @@ def DistSplitStagePass : Pass<"dist-split-stage", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::dist::DistDialect", "::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];
 }
 
+def DistVerifyStagesPass : Pass<"dist-verify-stages", "::mlir::ModuleOp"> {
+  let summary = "Checks that what a stage of a pipeline sends its neighbour receives, once, with the same type";
+  let description = [{
+    On the module that has the stages and their `dist.pipeline`, behind rungs `step`, `sharded` and `spmd` (docs/Pipelines.md, "Stages are programs of their own"). Of the functions of each role, which are one or a step's parts:
+    what a stage sends (`graph.gives`) the next one receives (`graph.fill`) under the same name, gradients likewise the other way round, with the same global type and sharding; nothing is sent, or received by one function, twice;
+    the first stage receives nothing and the last one sends nothing; a gradient that two stages share is given and taken by both; what is summed up over stages has a term; meshes are the same. Without a `dist.pipeline` it does nothing. Below rung `spmd`
+    values are places in memory, and the runtime checks what the manifests say of them.
+    ```mlir
+    dist.pipeline @pipeline over "pp" = [#dist.stage<@first, first = 0, layers = 1, at = 0>, #dist.stage<@last, first = 1, layers = 1, at = 1>]
+    module @first {
+      func.func private @evaluate() -> (tensor<2x4xf32> {graph.kind = #graph.kind<output>, graph.name = "x", graph.gives = #graph.gives<sent>}) attributes {graph.role = #graph.role<evaluate>}
+    }
+    module @last {
+      func.func private @evaluate(%x: tensor<2x4xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.fill = #graph.fill<received>}) attributes {graph.role = #graph.role<evaluate>}
+    }
+    ```
+  }];
+}
+
 def DistBundleCollectivesPass : Pass<"dist-bundle-collectives", "::mlir::ModuleOp"> {
   let summary = "Makes one collective of several small ones that do not wait for each other";
   let description = [{
