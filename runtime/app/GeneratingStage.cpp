@@ -1,5 +1,8 @@
 #include "StageSession.h"
 
+#include <algorithm>
+#include <exception>
+
 namespace tessera::runtime {
 
 static int64_t valueTag(int64_t group) { return 2 * group; }
@@ -29,10 +32,12 @@ size_t GeneratingStage::bytesOf(int32_t stage, Role role) const {
 }
 
 GeneratingStage::~GeneratingStage() {
-  for (SendBuffer &one : sends_)
-    if (one.sent)
-      rank_.shared().comm().wait(*one.sent, rank_.compute());
-  rank_.finish();
+  if (std::uncaught_exceptions() == 0) { // else the run is about to end, and what has failed is known
+    for (SendBuffer &one : sends_)
+      if (one.sent)
+        rank_.shared().comm().wait(*one.sent, rank_.compute());
+    rank_.finish();
+  }
 }
 
 char *GeneratingStage::slot(int64_t group) const {
@@ -71,22 +76,6 @@ void GeneratingStage::send(const EntrySpec &entry, int64_t group) {
     stampMessage(buffer.memory.address(), bytes, rank_.compute());
   buffer.sent = comm.send(mesh.member(rank_.id(), stages().axis(), number_ + 1), valueTag(group),
                           buffer.memory.address(), bytes, rank_.compute(), run_.valueName(number_, group));
-}
-
-// Rows may be divided over axes; what all ranks along the others have is the same.
-std::vector<int64_t> GeneratingStage::tokenSources(const OutputSpec &next) const {
-  const Mesh &mesh = stages().whole().mesh;
-  return mesh.group(mesh.member(rank_.id(), stages().axis(), stages().stages() - 1), next.sharding[0]);
-}
-
-std::vector<int64_t> GeneratingStage::tokenTakers(const OutputSpec &next) const {
-  const Mesh &mesh = stages().whole().mesh;
-  std::vector<int64_t> takers;
-  for (int64_t beside : mesh.group(rank_.id(), next.sharding[0]))
-    for (int64_t along : mesh.group(beside, stages().axis()))
-      if (along != rank_.id())
-        takers.push_back(along);
-  return takers;
 }
 
 } // namespace tessera::runtime

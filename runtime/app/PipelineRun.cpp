@@ -1,4 +1,5 @@
 #include "PipelineRun.h"
+#include "tessera/runtime/pipeline/PipelineChannels.h"
 #include "tessera/runtime/schedule/Text.h"
 
 namespace tessera::runtime {
@@ -43,6 +44,7 @@ PipelineRun::PipelineRun(const StagePrograms &stages, const ts_program &program,
           {stages_.program(stage), stages_.manifest(stage), weights(stage), firstCollective_[size_t(stage)]});
     return programs;
   };
+  plan_.channels = channelsOf(stages);
   plan_.ownGroups = [this, &mesh](int64_t rank) {
     return std::vector<RankGroup>{{mesh.group(rank, stages_.axis()), mesh.index(rank, stages_.axis())}};
   };

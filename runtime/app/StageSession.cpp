@@ -1,5 +1,6 @@
 #include "StageSession.h"
 #include "Buffers.h"
+#include "tessera/runtime/pipeline/PipelineChannels.h"
 
 #include <utility>
 
@@ -149,7 +150,7 @@ void StageSession::sendNext() {
   Stream &stream = rank_.compute();
   const OutputSpec &next = *stage_.last().entries[size_t(last_)].output(Gives::NextTokens);
   auto bytes = size_t(io::bytesOf(next.dtype, elementCount(next.local)));
-  const std::vector<int64_t> sources = stage_.tokenSources(next);
+  const std::vector<int64_t> sources = tokenSources(stage_.stages(), rank_.id(), next);
   Tokens &slot = ring_[sent_++ % ring_.size()];
   slot.from = &next;
   if (!slot.memory.bytes())
@@ -164,7 +165,7 @@ void StageSession::sendNext() {
       continue;
     }
     stream.copy(piece, rank_.arena() + next.offset, bytes);
-    for (int64_t taker : stage_.tokenTakers(next))
+    for (int64_t taker : tokenTakers(stage_.stages(), rank_.id(), next))
       slot.messages.push_back(comm.send(taker, tag, piece, bytes, stream, where));
   }
 }
@@ -176,7 +177,7 @@ std::vector<int32_t> StageSession::takeNext() {
   slot.messages.clear();
   const OutputSpec &next = *slot.from;
   auto bytes = size_t(io::bytesOf(next.dtype, elementCount(next.local)));
-  const std::vector<int64_t> sources = stage_.tokenSources(next);
+  const std::vector<int64_t> sources = tokenSources(stage_.stages(), rank_.id(), next);
   gathered_.resize(bytes * sources.size());
   rank_.read(gathered_.data(), slot.memory.address(), gathered_.size());
   std::vector<int32_t> tokens(size_t(elementCount(next.shape)), 0);

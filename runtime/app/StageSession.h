@@ -40,10 +40,6 @@ public:
   // Gives what `entry` left to the stage behind, once one of the buffers is free.
   void send(const EntrySpec &entry, int64_t group);
   int64_t tokenTag(int64_t group) const { return 2 * group + 1; }
-  // Who gives tokens to this rank, in the order of the pieces of `next`: ranks of the last stage.
-  std::vector<int64_t> tokenSources(const OutputSpec &next) const;
-  // Of a rank of the last stage: who takes its piece, but for itself.
-  std::vector<int64_t> tokenTakers(const OutputSpec &next) const;
   int32_t tokenName(int64_t group) const { return run_.tokenName(group); }
   const GeneratingTraffic &traffic() const { return traffic_; }
   // What TESSERA_PIPELINE_DELAYS says: a chunk, and a token of each row, take F of their stage.

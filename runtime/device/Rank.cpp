@@ -168,7 +168,9 @@ void Rank::give(const std::vector<int64_t> &entries, const std::vector<int64_t> 
     }
   };
   const CallKind &kind = kindOf(entries);
+  collectives_.comm().beginCall(compute());
   device().call({entries, base, counts, kind.dead, enqueue, kind.name, own}, compute());
+  collectives_.comm().endCall();
   collectives_.expectAllWaitedFor();
 }
 

@@ -13,7 +13,8 @@ static int prepareOwnThread(const Driver &driver, int threads) {
 }
 
 RankDevice::RankDevice(std::vector<ProgramOfRank> programs, Communicator &comm, HostPlane &plane,
-                       BoardEntry &entry, int threads, const std::vector<RankGroup> &ownGroups)
+                       BoardEntry &entry, int threads, const std::vector<RankGroup> &ownGroups,
+                       const std::vector<Channel> &channels)
     : programs_(std::move(programs)), comm_(comm), plane_(plane), entry_(entry),
       pool_(prepareOwnThread(programs_.at(0).plan.driver(), threads),
             [&driver = programs_[0].plan.driver()] { driver.prepareThread(); }) {
@@ -25,6 +26,7 @@ RankDevice::RankDevice(std::vector<ProgramOfRank> programs, Communicator &comm, 
       groups.push_back(std::move(group));
   }
   comm.setGroups(std::move(groups));
+  comm.setChannels(channels);
   int64_t bytes = 0;
   for (const ProgramOfRank &one : programs_)
     bytes += deviceMemory(one.program, one.manifest, one.plan, plane.rank()).total();

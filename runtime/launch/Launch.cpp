@@ -155,7 +155,8 @@ static void rankBody(const RunPlan &plan, Communicator &comm, HostPlane &plane, 
                      const std::function<void(RankPrograms &)> &body) {
   currentRank() = plane.rank();
   entry.activity = int32_t(Activity::Working);
-  RankDevice device(plan.ofRank(plane.rank()), comm, plane, entry, threads, plan.ownGroups(plane.rank()));
+  RankDevice device(plan.ofRank(plane.rank()), comm, plane, entry, threads, plan.ownGroups(plane.rank()),
+                    plan.channels);
   RankPrograms programs;
   for (size_t number = 0; number < device.programs(); ++number)
     programs.push_back(std::make_unique<Rank>(device, number));

@@ -2,14 +2,10 @@
 //
 // Alone: ranks are threads with a GPU each. With --mesh=NAME=SIZE,..., started by mpirun or with the
 // environment of torchrun, this process is one rank of several.
-#include "../comm/nccl/NcclCommunicator.h"
 #include "../comm/nccl/NcclLibrary.h"
 #include "../cuda/api/NativeStream.h"
-#include "CommConformance.h"
-#include "tessera/runtime/comm/World.h"
+#include "NcclRanks.h"
 #include "tessera/runtime/core/Error.h"
-#include "tessera/runtime/cuda/Driver.h"
-#include "tessera/runtime/launch/Launch.h"
 
 #include <csignal>
 #include <cstdio>
@@ -20,53 +16,6 @@
 
 namespace tessera::runtime {
 
-using RankTest = std::function<void(CommUnderTest &, Device &)>;
-
-static CollectiveNames testNames() {
-  CollectiveNames names;
-  for (int i = 0; i < 9; ++i)
-    names.names.push_back("collective " + std::to_string(i));
-  return names;
-}
-
-// Where the ranks of this process say what they do.
-static Board *theBoard = nullptr;
-
-// `body` on every rank of this process.
-static void onGpus(const Mesh &mesh, const Launcher &launcher, double stallSeconds, const RankTest &body) {
-  CollectiveNames names = testNames();
-  WorldOptions options{mesh,
-                       names,
-                       stallSeconds,
-                       /*oneMachine=*/true,
-                       launcher.from(),
-                       launcher.rank,
-                       launcher.meeting,
-                       [](Board *board) { theBoard = board; }};
-  findWorld("nccl", launcher.from())
-      ->run(options, [&](Communicator &comm, HostPlane &plane, BoardEntry &entry) {
-        try {
-          entry.activity = int32_t(Activity::Working);
-          ThreadPool pool(1, [] {});
-          std::unique_ptr<Device> device = cudaDriver().open({plane.rank(), pool, entry, &plane});
-          auto stream = device->createStream(StreamKind::Compute);
-          auto communication = device->createStream(StreamKind::Communication);
-          CommUnderTest test{comm, plane, *stream, mesh, /*anyOrder=*/false, /*exactSums=*/false};
-          setConformanceGroups(test);
-          comm.attach(*communication, plane);
-          body(test, *device);
-          stream->synchronize();
-        } catch (const std::exception &e) {
-          endRun(e);
-        }
-        entry.activity = int32_t(Activity::Finished);
-      });
-}
-
-static constexpr double kPatient = 1e6;
-
-static void onThreads(const Mesh &mesh, const RankTest &body) { onGpus(mesh, Launcher(), kPatient, body); }
-
 static void suite(CommUnderTest &rank, Device &) {
   runConformance(rank);
   runRandomSequences(rank, 80000, 30);
@@ -76,6 +25,12 @@ TEST(NcclThreads, OneRankNeedsNoNccl) { onThreads(Mesh(), suite); }
 TEST(NcclThreads, TwoRanks) { onThreads(Mesh({{"tp", 2}}), suite); }
 TEST(NcclThreads, ThreeRanks) { onThreads(Mesh({{"tp", 3}}), suite); }
 TEST(NcclThreads, FourRanksOnTwoAxes) { onThreads(Mesh({{"a", 2}, {"b", 2}}), suite); }
+
+TEST(NcclThreads, SequencesWithChannels) {
+  onThreads(
+      Mesh({{"tp", 3}}), [](CommUnderTest &rank, Device &) { runRandomSequences(rank, 81000, 15); },
+      allChannels(Mesh({{"tp", 3}})));
+}
 
 // What is recorded into a graph runs again with other values, on all ranks together.
 static void replay(CommUnderTest &rank, Device &device) {
@@ -118,7 +73,9 @@ static void replay(CommUnderTest &rank, Device &device) {
       memcpy(given.data() + i * 8, &value, 8);
     }
     src.write(given);
+    rank.comm.beginCall(rank.stream);
     device.call({{0}, src.address(), counts, dead, enqueue}, rank.stream);
+    rank.comm.endCall();
     rank.comm.expectAllWaitedFor();
     rank.stream.synchronize();
     auto at = [](const std::vector<char> &data, int64_t i) {
@@ -146,6 +103,9 @@ static void replay(CommUnderTest &rank, Device &device) {
   EXPECT_EQ(enqueued, 2);
 }
 TEST(NcclThreads, GraphsHoldCollectives) { onThreads(Mesh({{"tp", 3}}), replay); }
+TEST(NcclThreads, GraphsHoldMessagesBesideChannels) {
+  onThreads(Mesh({{"tp", 3}}), replay, allChannels(Mesh({{"tp", 3}})));
+}
 TEST(NcclThreads, GraphsOfOneRank) { onThreads(Mesh({{"tp", 1}}), replay); }
 
 // NCCL itself with one rank, in a graph: what one GPU can show.

@@ -1,5 +1,6 @@
 // Parts of the communicator over NCCL that need no GPU.
 #include "../comm/nccl/DeviceBoxes.h"
+#include "../comm/nccl/Matchings.h"
 #include "../comm/nccl/NcclLibrary.h"
 #include "../comm/nccl/TcpPlane.h"
 #include "CommConformance.h"
@@ -7,6 +8,7 @@
 #include "tessera/runtime/comm/World.h"
 #include "tessera/runtime/core/Error.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cstdlib>
 #include <cstring>
@@ -38,6 +40,42 @@ static std::string messageOf(const std::function<void()> &body) {
     return error.what();
   }
   return "";
+}
+
+// Of a list in any order, with channels named twice, every rank makes the same parts.
+TEST(Matchings, NoRankStandsInAPartTwice) {
+  std::vector<Channel> ring, star;
+  for (int64_t r = 0; r < 9; ++r) {
+    ring.push_back({r, (r + 1) % 9});
+    ring.push_back({(r + 1) % 9, r});
+    if (r)
+      star.push_back({8, r - 1});
+  }
+  for (std::vector<Channel> channels : {std::vector<Channel>(), ring, star}) {
+    std::vector<std::vector<Channel>> parts = matchings(channels);
+    std::set<Channel> seen;
+    size_t most = 0;
+    for (const std::vector<Channel> &part : parts) {
+      std::set<int64_t> ranks;
+      for (const Channel &channel : part) {
+        EXPECT_TRUE(ranks.insert(channel.from).second && ranks.insert(channel.to).second);
+        EXPECT_TRUE(seen.insert(channel).second);
+      }
+    }
+    EXPECT_EQ(seen.size(), channels.size());
+    for (int64_t r = 0; r < 9; ++r)
+      most = std::max(most, size_t(std::count_if(channels.begin(), channels.end(), [&](const Channel &one) {
+                        return one.from == r || one.to == r;
+                      })));
+    EXPECT_LE(parts.size(), most ? 2 * most - 1 : 0);
+    std::reverse(channels.begin(), channels.end());
+    channels.insert(channels.end(), channels.begin(), channels.end());
+    std::vector<std::vector<Channel>> again = matchings(channels);
+    ASSERT_EQ(again.size(), parts.size());
+    for (size_t i = 0; i < parts.size(); ++i)
+      EXPECT_TRUE(std::equal(parts[i].begin(), parts[i].end(), again[i].begin(), again[i].end(),
+                             [](const Channel &a, const Channel &b) { return !(a < b) && !(b < a); }));
+  }
 }
 
 TEST(TcpPlane, CarriesWhatRanksGatherAndBroadcast) {

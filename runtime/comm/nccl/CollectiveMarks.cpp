@@ -56,12 +56,12 @@ void CollectiveMarks::join(CUstream stream) {
   behind_ = false;
 }
 
-void CollectiveMarks::show() {
+int32_t CollectiveMarks::look() {
   uint32_t mark = *word_;
   if (mark != seen_)
     entry_.deviceProgress.fetch_add(1, std::memory_order_relaxed);
   seen_ = mark;
-  entry_.device.store(int32_t(mark & 0xffff), std::memory_order_relaxed);
+  return int32_t(mark & 0xffff);
 }
 
 } // namespace tessera::runtime

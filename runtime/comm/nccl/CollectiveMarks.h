@@ -1,6 +1,6 @@
-// What the GPU of a rank is at, for the watch: the host is far ahead of it. A stream writes the number of
-// each collective to pinned memory of the host when it begins and zero when it ends; the watch reads it at
-// every tick.
+// What a stream of a rank's GPU is at, for the watch: the host is far ahead of it. The number of each
+// collective, or message that is waited for, is written to pinned memory of the host when the stream comes to
+// it and zero when it is past it; the watch reads it at every tick.
 #ifndef TESSERA_RUNTIME_COMM_NCCL_COLLECTIVEMARKS_H
 #define TESSERA_RUNTIME_COMM_NCCL_COLLECTIVEMARKS_H
 
@@ -19,14 +19,15 @@ public:
   CollectiveMarks(const CollectiveMarks &) = delete;
 
   // What is given to `stream` next is collective `where`, one of those that BoardEntry::where names; and
-  // ends. The writes go by a stream of their own, so that the collective does not wait for them.
+  // ends. The writes go by a stream of their own, so that the collective does not wait for them; they have to
+  // be in one order, so what is recorded and what is not must be joined in between.
   void begin(cuda::CUstream stream, int32_t where);
   void end(cuda::CUstream stream);
   // `stream` runs on after all writes: a recording must end in the stream that it began in.
   void join(cuda::CUstream stream);
 
-  // Tells the board. Any thread.
-  void show();
+  // What the stream is at, as BoardEntry::device has it; tells the board if it got on. Any thread.
+  int32_t look();
 
 private:
   // A word that the stream writes: BoardEntry::device below, above it what makes two that follow each other

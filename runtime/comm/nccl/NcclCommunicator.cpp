@@ -3,7 +3,6 @@
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
-#include <map>
 
 namespace tessera::runtime {
 
@@ -86,6 +85,7 @@ void NcclCommunicator::attach(Stream &stream, HostPlane &plane) {
   if (ranks_ == 1)
     return;
   auto marks = std::make_unique<CollectiveMarks>(*cuda_, entry_, rank_);
+  auto waits = std::make_unique<CollectiveMarks>(*cuda_, entry_, rank_);
   WaitingScope waiting(entry_, BarrierCollective);
   ncclUniqueId id = {};
   if (rank_ == 0)
@@ -97,8 +97,10 @@ void NcclCommunicator::attach(Stream &stream, HostPlane &plane) {
     std::lock_guard<std::mutex> lock(watched_);
     world_ = world;
     marks_ = std::move(marks);
+    waits_ = std::move(waits);
   }
   split(plane);
+  openChannels(greatest);
 }
 
 // One communicator for each list of members, of the groups that have several. All ranks split in one order,
@@ -110,17 +112,22 @@ void NcclCommunicator::split(HostPlane &plane) {
   std::map<std::vector<int64_t>, ncclComm_t> made = {{world, world_}};
   std::vector<const Group *> wanted;
   uint64_t digest = 0xcbf29ce484222325;
+  auto mix = [&](uint64_t number) { digest = (digest ^ number) * 0x100000001b3; };
   for (const Group &group : groups_)
     if (group.ranks.members.size() > 1 && made.emplace(group.ranks.members, nullptr).second) {
       wanted.push_back(&group);
-      digest = (digest ^ group.ranks.members.size()) * 0x100000001b3;
+      mix(group.ranks.members.size());
     }
+  for (const Channel &channel : channels_) {
+    mix(uint64_t(channel.from));
+    mix(uint64_t(channel.to));
+  }
   std::vector<uint64_t> digests(size_t(rank_ == 0 ? ranks_ : 0));
   plane.gather(&digest, sizeof(digest), digests.data(), 0);
   for (size_t r = 0; r < digests.size(); ++r)
     if (digests[r] != digest)
-      throw Error("cannot start", "rank " + std::to_string(r), "its groups are not those of rank 0",
-                  "start the same executable everywhere");
+      throw Error("cannot start", "rank " + std::to_string(r),
+                  "its groups or channels are not those of rank 0", "start the same executable everywhere");
   plane.barrier();
   for (const Group *group : wanted) {
     const std::vector<int64_t> &members = group->ranks.members;
@@ -141,6 +148,8 @@ NcclCommunicator::~NcclCommunicator() {
     return;
   cuda_->cuCtxSetCurrent(context_);
   cuda_->cuStreamSynchronize(stream_);
+  for (const auto &[channel, end] : ends_)
+    cuda_->cuStreamSynchronize(end.stream);
   std::lock_guard<std::mutex> lock(watched_);
   if (!aborted_) {
     for (ncclComm_t comm : comms_)
@@ -150,6 +159,9 @@ NcclCommunicator::~NcclCommunicator() {
       nccl_->ncclCommDestroy(world_);
     }
     marks_.reset();
+    waits_.reset();
+    for (const auto &[channel, end] : ends_)
+      cuda_->cuStreamDestroy(end.stream);
     for (const std::unique_ptr<Flight> &flight : flights_) {
       cuda_->cuEventDestroy(flight->begun);
       cuda_->cuEventDestroy(flight->done);
@@ -186,18 +198,17 @@ NcclCommunicator::Flight &NcclCommunicator::acquire(int32_t where) {
   Flight &flight = *free_.back();
   free_.pop_back();
   flight.open = true;
+  flight.isMessage = false;
   flight.where = where;
   ++flight.uses;
   ++open_;
   return flight;
 }
 
-static CommToken tokenOf(int64_t uses, int64_t number) { return uses << 20 | number; }
-
 NcclCommunicator::Flight &NcclCommunicator::started(CommToken token) {
   size_t number = size_t(token & ((1 << 20) - 1));
   if (token < 0 || number >= flights_.size() || !flights_[number]->open ||
-      tokenOf(flights_[number]->uses, flights_[number]->number) != token)
+      tokenOf(*flights_[number]) != token)
     throw Error("cannot communicate", "token " + std::to_string(token),
                 "the program waits for what it has not started, or waits twice",
                 "compile the program again with this version of llm-compile");
@@ -215,7 +226,13 @@ void NcclCommunicator::wait(CommToken token, Stream &stream) {
   Flight &flight = started(token);
   now_ = flight.where;
   flushMessages();
+  // Messages hold up who waits for them, not who started them. Of those of a call its group tells.
+  const bool shows = flight.isMessage && !inCall_;
+  if (shows)
+    waits_->begin(native(stream), flight.where);
   check(cuda_->cuStreamWaitEvent(native(stream), flight.done, CU_EVENT_WAIT_DEFAULT));
+  if (shows)
+    waits_->end(native(stream));
   flight.open = false;
   free_.push_back(&flight);
   --open_;
@@ -229,6 +246,14 @@ void NcclCommunicator::expectAllWaitedFor() {
       throw Error("cannot go on", name(flight->where),
                   "rank " + std::to_string(rank_) + " started it and never waited for it",
                   "look for the exec.wait that is missing");
+}
+
+// A recording has what is given in between, and nothing of before: no message, no mark.
+void NcclCommunicator::beginCall(Stream &stream) {
+  flushMessages();
+  if (marks_)
+    marks_->join(native(stream));
+  inCall_ = true;
 }
 
 void NcclCommunicator::endEntry(Stream &stream) {
@@ -252,7 +277,7 @@ CommToken NcclCommunicator::start(const BlockCollective &collective, const void 
          size_t(io::bytesOf(collective.type, collective.elements)));
   }
   end(flight);
-  return tokenOf(flight.uses, flight.number);
+  return tokenOf(flight);
 }
 
 CommToken NcclCommunicator::start(const Transfers &transfers, int64_t group, io::DType type, const void *src,
@@ -269,26 +294,7 @@ CommToken NcclCommunicator::start(const Transfers &transfers, int64_t group, io:
   if (talks)
     marks_->end(stream_);
   end(flight);
-  return tokenOf(flight.uses, flight.number);
-}
-
-CommToken NcclCommunicator::send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream,
-                                 int32_t where) {
-  return message(true, peer, tag, src, bytes, stream, where);
-}
-
-CommToken NcclCommunicator::receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream,
-                                    int32_t where) {
-  return message(false, peer, tag, dst, bytes, stream, where);
-}
-
-CommToken NcclCommunicator::message(bool sends, int64_t peer, int64_t tag, const void *data, size_t bytes,
-                                    Stream &stream, int32_t where) {
-  checkMessage(peer, tag);
-  Flight &flight = acquire(where);
-  begin(flight, stream);
-  messages_.push_back({&flight, sends, peer, static_cast<char *>(const_cast<void *>(data)), bytes});
-  return tokenOf(flight.uses, flight.number);
+  return tokenOf(flight);
 }
 
 //===- The watch -===//
@@ -297,7 +303,8 @@ void NcclCommunicator::show() {
   std::lock_guard<std::mutex> lock(watched_);
   if (aborted_ || !marks_)
     return;
-  marks_->show();
+  const int32_t collective = marks_->look(), message = waits_->look();
+  entry_.device.store(message ? message : collective, std::memory_order_relaxed);
   bool failed = false;
   ncclResult_t error = ncclSuccess;
   auto look = [&](ncclComm_t comm) {

@@ -1,10 +1,12 @@
 // Collectives of GPU ranks over NCCL, in the order of streams: nothing here waits for anything but at the
 // start. docs/Nccl.md.
 //
-// All that a rank starts goes to one stream of the communicator's own, in the order of the program: NCCL
-// hangs where ranks start collectives of several groups in different orders, since each holds its stream
-// until all members have come. Events tie that stream to those of the program. Messages wait for what comes
-// next that is none, and then go together.
+// All collectives that a rank starts go to one stream of the communicator's own, in the order of the program:
+// NCCL hangs where ranks start collectives of several groups in different orders, since each holds its stream
+// until all members have come. Events tie that stream to those of the program. Messages go along channels,
+// each with a stream of its own: one that waits for its other end holds up what comes behind it in its
+// channel, and nothing else. Those of pairs without a channel, and of calls, wait for what comes next that is
+// no message, and then go together.
 #ifndef TESSERA_RUNTIME_COMM_NCCL_NCCLCOMMUNICATOR_H
 #define TESSERA_RUNTIME_COMM_NCCL_NCCLCOMMUNICATOR_H
 
@@ -13,6 +15,7 @@
 #include "NcclLibrary.h"
 #include "tessera/runtime/comm/Communicator.h"
 
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -25,9 +28,11 @@ public:
   ~NcclCommunicator() override;
 
   void setGroups(std::vector<RankGroup> groups) override;
+  void setChannels(std::vector<Channel> channels) override { channels_ = std::move(channels); }
   void announce(const Transfers &transfers, io::DType type) override;
   void attach(Stream &stream, HostPlane &plane) override;
 
+  bool messagesHaveNames() const override { return false; }
   CommToken start(const BlockCollective &collective, const void *src, void *dst, Stream &stream,
                   int32_t where) override;
   CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src, void *dst,
@@ -38,6 +43,8 @@ public:
                     int32_t where) override;
   void wait(CommToken token, Stream &stream) override;
   void expectAllWaitedFor() override;
+  void beginCall(Stream &stream) override;
+  void endCall() override { inCall_ = false; }
   void endEntry(Stream &stream) override;
 
   // For the watch, on its thread: tells the board what the GPU is at. Throws Error if NCCL says that
@@ -54,9 +61,14 @@ private:
   // Something started, until it is waited for.
   struct Flight {
     int64_t number = 0, uses = 0;
-    bool open = false;
+    bool open = false, isMessage = false;
     int32_t where = NoCollective;
     cuda::CUevent begun = nullptr, done = nullptr;
+  };
+  // This rank's end of a channel. The communicator has two ranks: who sends, who receives.
+  struct ChannelEnd {
+    nccl::ncclComm_t comm = nullptr;
+    cuda::CUstream stream = nullptr;
   };
   struct Message {
     Flight *flight;
@@ -67,9 +79,11 @@ private:
   };
 
   void split(HostPlane &plane);
+  void openChannels(int priority);
   cuda::CUstream native(Stream &stream) const;
   Flight &acquire(int32_t where);
   Flight &started(CommToken token);
+  static CommToken tokenOf(const Flight &flight) { return flight.uses << 20 | flight.number; }
   // The program's stream has come to `flight`, and the communicator's own waits for that; and the other way
   // round.
   void begin(Flight &flight, Stream &stream);
@@ -97,9 +111,13 @@ private:
   nccl::ncclComm_t world_ = nullptr;
   std::vector<nccl::ncclComm_t> comms_; // all but world_
   std::vector<Group> groups_;
+  std::vector<Channel> channels_;
+  std::map<Channel, ChannelEnd> ends_;
   size_t stagingBytes_ = 0;
-  cuda::CUdeviceptr staging_ = 0; // of boxes that are not contiguous, of one collective at a time
-  std::unique_ptr<CollectiveMarks> marks_;
+  cuda::CUdeviceptr staging_ = 0;          // of boxes that are not contiguous, of one collective at a time
+  std::unique_ptr<CollectiveMarks> marks_; // of collectives
+  std::unique_ptr<CollectiveMarks> waits_; // of messages that a stream of the program waits for
+  bool inCall_ = false;
 
   std::vector<std::unique_ptr<Flight>> flights_;
   std::vector<Flight *> free_;

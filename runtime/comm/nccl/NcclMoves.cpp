@@ -1,4 +1,4 @@
-// What is given to NCCL: blocks, boxes of pieces, messages.
+// What is given to NCCL: blocks, boxes of pieces.
 #include "NcclCommunicator.h"
 #include "tessera/runtime/core/Error.h"
 
@@ -168,28 +168,6 @@ void NcclCommunicator::giveTransfers(const Transfers &transfers, size_t elementB
   if (transfers.kept)
     move(src, transfers.src, transfers.kept->begin, dst, transfers.dst, transfers.keptAt,
          transfers.kept->size);
-}
-
-void NcclCommunicator::flushMessages() {
-  if (messages_.empty())
-    return;
-  int32_t before = now_;
-  now_ = MessageCollective;
-  marks_->begin(stream_, MessageCollective);
-  check(nccl_->ncclGroupStart());
-  for (const Message &message : messages_) {
-    if (message.bytes == 0) // both sides know
-      continue;
-    check(message.sends
-              ? nccl_->ncclSend(message.data, message.bytes, ncclInt8, int(message.peer), world_, stream_)
-              : nccl_->ncclRecv(message.data, message.bytes, ncclInt8, int(message.peer), world_, stream_));
-  }
-  check(nccl_->ncclGroupEnd());
-  marks_->end(stream_);
-  for (const Message &message : messages_)
-    end(*message.flight);
-  messages_.clear();
-  now_ = before;
 }
 
 } // namespace tessera::runtime

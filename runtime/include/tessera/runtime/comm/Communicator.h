@@ -10,7 +10,7 @@
 //
 // Over NCCL (comm/nccl) there is less freedom: all members start what they have in common in one order, over
 // all groups, and messages between two ranks arrive in the order in which they were sent, whatever their
-// tags.
+// tags (messagesHaveNames). What a call of an entry sends, a call receives.
 //
 // Work is started and waited for. From the place in the stream where it was started until the place where it
 // is waited for, the program neither writes src nor touches dst. Buffers are contiguous, in device memory,
@@ -53,6 +53,14 @@ struct BlockCollective {
   int64_t rows = 1, cut = 0;
 };
 
+// A pair of ranks along which messages go.
+struct Channel {
+  int64_t from = 0, to = 0;
+  bool operator<(const Channel &other) const {
+    return from != other.from ? from < other.from : to < other.to;
+  }
+};
+
 // Number of something started, until it is waited for.
 using CommToken = int64_t;
 
@@ -74,12 +82,19 @@ public:
 
   // Once, before anything is started.
   virtual void setGroups(std::vector<RankGroup> groups) = 0;
+  // Before attach(), all ranks the same: the pairs along which the runtime itself sends messages. These wait
+  // for nothing but earlier messages of their own pair. Communicators whose messages never wait for others
+  // need not know.
+  virtual void setChannels(std::vector<Channel> channels) {}
 
   // Transfers that will be started, before attach(): what they need of the device is made ready there.
   virtual void announce(const Transfers &transfers, io::DType type) {}
   // Once, by all ranks together, when the device is open and before anything is started. `stream`: any of
   // the device's.
   virtual void attach(Stream &stream, HostPlane &plane) {}
+
+  // Whether a receive finds the message with its tag, wherever that stands among those that were sent.
+  virtual bool messagesHaveNames() const { return true; }
 
   // Each of these returns at once. `where`: what the board shows while this rank waits for it
   // (BoardEntry::where).
@@ -114,6 +129,10 @@ public:
   // Throws Error, naming the collective, if something was started and not waited for: to be called at the end
   // of an entry.
   virtual void expectAllWaitedFor() = 0;
+  // Around a call of entries, whose work goes to `stream` and may be recorded: what was started before must
+  // have no part in it, nor what is started behind it.
+  virtual void beginCall(Stream &stream) {}
+  virtual void endCall() {}
   // The entry whose work went to `stream` has given all of it: who works on streams beside joins them.
   virtual void endEntry(Stream &stream) {}
 

@@ -26,10 +26,12 @@ class RankDevice {
 public:
   // Opens a device of the plans' driver with the streams that the programs need, and makes their groups known
   // to `comm`: first `ownGroups`, which every rank of the run has, then theirs, in the order of the programs.
-  // The members of a group must run the same programs. `entry` is this rank's entry of the board. Runs on the
-  // rank's main thread, which is the only one that may use the object later.
+  // `channels`: of the run (Communicator::setChannels). The members of a group must run the same programs.
+  // `entry` is this rank's entry of the board. Runs on the rank's main thread, which is the only one that may
+  // use the object later.
   RankDevice(std::vector<ProgramOfRank> programs, Communicator &comm, HostPlane &plane, BoardEntry &entry,
-             int threads, const std::vector<RankGroup> &ownGroups = {});
+             int threads, const std::vector<RankGroup> &ownGroups = {},
+             const std::vector<Channel> &channels = {});
   ~RankDevice();
 
   int64_t id() const { return plane_.rank(); }

@@ -44,6 +44,8 @@ struct RunPlan {
   std::function<std::vector<RankGroup>(int64_t rank)> ownGroups = [](int64_t) {
     return std::vector<RankGroup>();
   };
+  // The pairs of ranks along which the runtime sends messages (Communicator::setChannels).
+  std::vector<Channel> channels = {};
 };
 // What the board shows of a program's collectives, by number; `of` comes first: "stage 1, ".
 void addCollectiveNames(CollectiveNames &names, const Manifest &manifest, const std::string &of = "");
