@@ -2,6 +2,7 @@
 
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/schedule/Text.h"
+#include "tessera/runtime/schedule/Validate.h"
 
 #include <algorithm>
 
@@ -24,6 +25,11 @@ PipelineExecutor::PipelineExecutor(const schedule::Schedule &schedule, int32_t r
     : schedule_(schedule), rank_(rank), ranks_(std::move(ranks)),
       sizes_(delays ? stampedSizes(sizes) : sizes), communicator_(communicator), where_(where),
       delays_(std::move(delays)), memory_(memory) {
+  if (!communicator.messagesHaveNames())
+    if (std::optional<schedule::Problem> problem = schedule::checkFirstInFirstOut(schedule))
+      throw Error("cannot run the pipeline", problem->why,
+                  "messages of these ranks arrive in the order of their sends",
+                  "compile with a list whose receives stand in that order");
   plan_ = planBuffers(schedule, rank, sizes_, sendBuffers);
   int64_t messages = 2 * int64_t(schedule.numStages()) * schedule.microBatches;
   if (messages > kLargestMessageTag + 1)

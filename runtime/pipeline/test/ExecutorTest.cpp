@@ -134,6 +134,42 @@ TEST(PipelineExecutor, AnySendThatIsDoneFreesItsBuffer) {
   });
 }
 
+// A communicator whose messages are told apart by their order alone; nothing is sent.
+class Nameless final : public Communicator {
+public:
+  void setGroups(std::vector<RankGroup>) override {}
+  bool messagesHaveNames() const override { return false; }
+  CommToken start(const BlockCollective &, const void *, void *, Stream &, int32_t) override { return 0; }
+  CommToken start(const Transfers &, int64_t, io::DType, const void *, void *, Stream &, int32_t) override {
+    return 0;
+  }
+  CommToken send(int64_t, int64_t, const void *, size_t, Stream &, int32_t) override { return 0; }
+  CommToken receive(int64_t, int64_t, void *, size_t, Stream &, int32_t) override { return 0; }
+  void wait(CommToken, Stream &) override {}
+  void expectAllWaitedFor() override {}
+};
+
+// Where a message has no name its receive has to stand where its send does.
+TEST(PipelineExecutor, ListsThatOvertakeAreRefusedWhereMessagesHaveNoNames) {
+  Nameless comm;
+  PostingDevice device;
+  auto why = [&](schedule::Lowering lowering) -> std::string {
+    schedule::Schedule lists =
+        lower(schedule::generate(schedule::Name::ZeroBubble, 2, 4, 2).take(), lowering);
+    try {
+      PipelineExecutor(lists, 0, {0, 1}, {{8, 8, 8}, {8, 8, 8}}, 2, comm, device);
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(why(schedule::Lowering::Eager), "");
+  EXPECT_EQ(
+      why(schedule::Lowering::Late),
+      "cannot run the pipeline (r0 at 0RECV_B0: r1 sends 1SEND_F2 first): messages of these ranks arrive "
+      "in the order of their sends; compile with a list whose receives stand in that order");
+}
+
 // A step takes as long as the simulator says, or longer where the machine is busy: the first rank has both
 // the first and the last action.
 TEST(PipelineExecutor, DelaysStretchActionsAndMessages) {

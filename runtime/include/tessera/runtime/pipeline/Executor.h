@@ -41,7 +41,8 @@ public:
   // `schedule` has no actions of whole stages: weights are gathered, and gradients reduced, by the stages'
   // entries. `ranks`: of each coordinate along the pipeline the rank of the communicator. `where`: what the
   // board shows for the list's first action, and one more for each behind it (Board.h). `memory`: of what
-  // planBuffers says; null: it has its own. Throws Error for more messages than tags can tell apart.
+  // planBuffers says; null: it has its own. Throws Error for more messages than tags can tell apart,
+  // and for lists whose receives stand in another order than the sends where messages have no names.
   PipelineExecutor(const schedule::Schedule &schedule, int32_t rank, std::vector<int64_t> ranks,
                    const ValueSizes &sizes, int32_t sendBuffers, Communicator &communicator, Device &device,
                    int32_t where = 0, std::optional<schedule::Costs> delays = std::nullopt,
