@@ -344,8 +344,7 @@ std::unique_ptr<Product> CudaDevice::createProduct(const MatmulSpec &spec, const
 }
 
 void CudaDevice::tuneProducts(const Buffer &arena, const Buffer &weights) {
-  if (products_)
-    products_->tune(arena, weights);
+  runtime::tuneProducts(products_.get(), *this, arena, weights);
 }
 
 void *CudaDevice::spareWorkspace() {

@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_CUDA_CUDAMODULE_H
 
 #include "CudaDevice.h"
+#include "SharedChoices.h"
 
 #include <map>
 #include <optional>
@@ -43,9 +44,11 @@ public:
   ~CudaModule() override;
 
   void launch(cuda::CUstream stream, const Launch &launch);
-  // Which of its siblings each kernel takes: measured on rank 0, the same on all ranks that have it
+  // Which of its siblings each kernel takes: measured on one rank, the same on all that have it
   // (CudaSiblings.cpp).
   void tune(const Buffer &arena) override;
+  // The same where nothing says what to take. All ranks of `plane` take part; null: this one is alone.
+  void takeFastest(const Buffer &arena, HostPlane *plane);
 
   // A kernel that the image has beside those of the table (abi.h).
   struct RandomKernel {
@@ -82,8 +85,8 @@ private:
   Error refusal(const char *name, const std::string &why) const;
   void give(cuda::CUstream stream, const Kernel &kernel, const Sibling *sibling, const Launch &launch);
   void takeForm(const std::string &form);
-  void takeFastest(const Buffer &arena);
-  std::vector<uint8_t> chooseSiblings(const Buffer &arena);
+  Choices chooseSiblings(const std::set<std::string> &own, const Buffer &arena);
+  std::map<size_t, std::vector<const Sibling *>> loadedSiblings() const;
 
   CudaDevice &device_;
   cuda::CUmodule module_ = nullptr;

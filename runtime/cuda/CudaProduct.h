@@ -9,6 +9,7 @@
 #define TESSERA_RUNTIME_CUDA_CUDAPRODUCT_H
 
 #include "CudaDevice.h"
+#include "SharedChoices.h"
 
 #include <optional>
 #include <string>
@@ -91,9 +92,12 @@ public:
   ~CudaProducts();
 
   std::unique_ptr<Product> create(const MatmulSpec &spec, const WeightLayout *layout);
-  // Tries what the library proposes for each shape on rank 0, and has all ranks take what was fastest there
-  // (docs/DriverCUDA.md, "Products"). `arena` and `weights` are zero, and stay so.
-  void tune(const Buffer &arena, const Buffer &weights);
+  // The shapes that there are. What is the fastest algorithm of each of `own`, of those that the library
+  // proposes, and has all products take (docs/DriverCUDA.md, "Products"). `arena` and `weights` are zero, and
+  // stay so.
+  std::set<std::string> keys() const;
+  Choices fastest(const std::set<std::string> &own, const Buffer &arena, const Buffer &weights);
+  void take(const Choices &choices);
 
   // What choices hold for: the kind of GPU and the version of the library.
   std::string machine() const;
@@ -109,8 +113,11 @@ private:
   CudaDevice &device_;
   const CublasLtLibrary &library_;
   cuda::cublasLtHandle_t handle_ = nullptr;
-  std::vector<CudaProduct *> living_; // in the order of creation, the same on all ranks
+  std::vector<CudaProduct *> living_; // in the order of creation
 };
+
+// All ranks take part. `products`: of this one; null: it has none.
+void tuneProducts(CudaProducts *products, CudaDevice &device, const Buffer &arena, const Buffer &weights);
 
 } // namespace tessera::runtime
 #endif

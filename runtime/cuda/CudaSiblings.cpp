@@ -1,4 +1,4 @@
-// Which form of a kernel is launched: measured on rank 0, the same on all ranks.
+// Which form of a kernel is launched: measured on one rank, the same on all that have it.
 #include "CudaModule.h"
 #include "CudaStream.h"
 #include "CudaTimer.h"
@@ -118,8 +118,10 @@ void CudaModule::takeForm(const std::string &form) {
               "no kernel of the program has one of that form", "it may be one of " + list);
 }
 
-// Of each sibling whether it is taken, measured now or before.
-std::vector<uint8_t> CudaModule::chooseSiblings(const Buffer &arena) {
+// Of each kernel of `own`, by key, the form that it takes, measured now or before.
+Choices CudaModule::chooseSiblings(const std::set<std::string> &own, const Buffer &arena) {
+  if (own.empty())
+    return {};
   const CudaProperties &gpu = device_.properties();
   TuningFile choices(
       "siblings",
@@ -128,33 +130,36 @@ std::vector<uint8_t> CudaModule::chooseSiblings(const Buffer &arena) {
       [](const std::string &value) { return !value.empty(); },
       [&](const std::string &why) { device_.remark(why); });
   SiblingTrials trials(*this, arena);
-  std::vector<uint8_t> taken(siblings_.size());
-  for (size_t kernel = 0; kernel < kernels_.size(); ++kernel) {
-    std::vector<const Sibling *> own;
-    for (const Sibling &sibling : siblings_)
-      if (sibling.function && size_t(sibling.spec->kernel) == kernel)
-        own.push_back(&sibling);
-    if (own.empty())
+  Choices taken;
+  for (const auto &[kernel, siblings] : loadedSiblings()) {
+    const char *key = siblings.front()->spec->key;
+    if (!own.count(key))
       continue;
-    const char *key = own.front()->spec->key;
     std::optional<std::string> choice = choices.find(key);
-    if (!choice && (choice = trials.fastest(kernels_[kernel], own)))
+    if (!choice && (choice = trials.fastest(kernels_[kernel], siblings)))
       choices.add(key, *choice);
-    for (const Sibling *sibling : own)
-      taken[size_t(sibling - siblings_.data())] = choice == sibling->form();
+    if (choice)
+      taken[key] = *choice;
   }
   choices.save();
   return taken;
 }
 
+// By number of the kernel: of those that the image has.
+std::map<size_t, std::vector<const CudaModule::Sibling *>> CudaModule::loadedSiblings() const {
+  std::map<size_t, std::vector<const Sibling *>> loaded;
+  for (const Sibling &sibling : siblings_)
+    if (sibling.function)
+      loaded[size_t(sibling.spec->kernel)].push_back(&sibling);
+  return loaded;
+}
+
 void CudaModule::tune(const Buffer &arena) {
-  if (siblings_.empty())
-    return;
   const CudaSettings &settings = device_.settings();
-  if (!settings.sibling.empty())
+  if (settings.sibling.empty() && !settings.deterministic)
+    takeFastest(arena, device_.options().plane); // others may have some where this one has none
+  else if (!siblings_.empty() && !settings.sibling.empty())
     takeForm(settings.sibling);
-  else if (!settings.deterministic)
-    takeFastest(arena);
   if (!settings.verbose)
     return;
   for (const Kernel &kernel : kernels_)
@@ -163,17 +168,17 @@ void CudaModule::tune(const Buffer &arena) {
               kernel.taken->spec->name, kernel.name);
 }
 
-void CudaModule::takeFastest(const Buffer &arena) {
-  HostPlane *plane = device_.options().plane;
-  std::vector<uint8_t> taken(siblings_.size());
-  if (!plane || plane->rank() == 0)
-    taken = chooseSiblings(arena);
-  if (plane && plane->ranks() > 1)
-    plane->broadcast(taken.data(), taken.size(), 0);
-  // A rank whose image lacks rank 0's choice keeps the kernel of the table.
-  for (size_t i = 0; i < siblings_.size(); ++i)
-    if (taken[i] && siblings_[i].function)
-      kernels_[size_t(siblings_[i].spec->kernel)].taken = &siblings_[i];
+void CudaModule::takeFastest(const Buffer &arena, HostPlane *plane) {
+  std::set<std::string> keys;
+  for (const auto &[kernel, siblings] : loadedSiblings())
+    keys.insert(siblings.front()->spec->key);
+  Choices choices =
+      agree(plane, keys, [&](const std::set<std::string> &own) { return chooseSiblings(own, arena); });
+  // A rank whose image lacks another's choice keeps the kernel of the table.
+  for (const auto &[kernel, siblings] : loadedSiblings())
+    for (const Sibling *sibling : siblings)
+      if (auto at = choices.find(sibling->spec->key); at != choices.end() && at->second == sibling->form())
+        kernels_[kernel].taken = sibling;
 }
 
 } // namespace tessera::runtime

@@ -8,7 +8,7 @@ namespace tessera::runtime {
 using cuda::cublasLtMatmulAlgo_t;
 
 // 128 digits.
-static std::optional<cublasLtMatmulAlgo_t> readAlgorithm(const std::string &digits) {
+std::optional<cublasLtMatmulAlgo_t> ProductChoices::algorithmOf(const std::string &digits) {
   cublasLtMatmulAlgo_t algorithm;
   if (digits.size() != 16 * std::size(algorithm.data))
     return std::nullopt;
@@ -26,22 +26,26 @@ static std::optional<cublasLtMatmulAlgo_t> readAlgorithm(const std::string &digi
 
 ProductChoices::ProductChoices(const std::string &machine, TuningFile::Remark remark)
     : file_(
-          "products", machine, [](const std::string &value) { return readAlgorithm(value).has_value(); },
+          "products", machine, [](const std::string &value) { return algorithmOf(value).has_value(); },
           std::move(remark)) {}
 
 std::optional<cublasLtMatmulAlgo_t> ProductChoices::find(const std::string &shape) const {
   std::optional<std::string> digits = file_.find(shape);
-  return digits ? readAlgorithm(*digits) : std::nullopt;
+  return digits ? algorithmOf(*digits) : std::nullopt;
 }
 
-void ProductChoices::add(const std::string &shape, const cublasLtMatmulAlgo_t &algorithm) {
+std::string ProductChoices::textOf(const cublasLtMatmulAlgo_t &algorithm) {
   std::string text;
   for (uint64_t word : algorithm.data) {
     char digits[17];
     snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(word));
     text += digits;
   }
-  file_.add(shape, text);
+  return text;
+}
+
+void ProductChoices::add(const std::string &shape, const cublasLtMatmulAlgo_t &algorithm) {
+  file_.add(shape, textOf(algorithm));
 }
 
 } // namespace tessera::runtime

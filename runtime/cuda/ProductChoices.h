@@ -13,6 +13,9 @@ public:
   // `machine`: "NVIDIA H200, 132 multiprocessors, cuBLASLt 130100".
   explicit ProductChoices(const std::string &machine, TuningFile::Remark remark = nullptr);
 
+  static std::string textOf(const cuda::cublasLtMatmulAlgo_t &algorithm);
+  static std::optional<cuda::cublasLtMatmulAlgo_t> algorithmOf(const std::string &text);
+
   std::optional<cuda::cublasLtMatmulAlgo_t> find(const std::string &shape) const;
   void add(const std::string &shape, const cuda::cublasLtMatmulAlgo_t &algorithm);
   void save() { file_.save(); }

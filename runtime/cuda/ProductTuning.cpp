@@ -1,4 +1,4 @@
-// Which algorithm each product takes: measured on rank 0, the same on all ranks.
+// Which algorithm each product takes: measured on one rank, the same on all that have it.
 #include "CudaProduct.h"
 #include "CudaTimer.h"
 #include "ProductChoices.h"
@@ -79,34 +79,55 @@ std::string CudaProducts::machine() const {
          std::to_string(library_.cublasLtGetVersion());
 }
 
-void CudaProducts::tune(const Buffer &arena, const Buffer &weights) {
-  if (device_.settings().deterministic)
-    return;
-  HostPlane *plane = device_.options().plane;
-  bool decides = !plane || plane->rank() == 0;
-  std::vector<cublasLtMatmulAlgo_t> algorithms(living_.size());
-  if (decides) {
-    ProductChoices choices(machine(), [&](const std::string &why) { device_.remark(why); });
-    Trials trials(device_, arena, weights);
-    for (size_t i = 0; i < living_.size(); ++i) {
-      CudaProduct &product = *living_[i];
-      std::string key = product.shape().key();
-      std::optional<cublasLtMatmulAlgo_t> before = choices.find(key);
-      if (!(before && product.choose(*before)) && trials.fits(product)) {
-        if (auto best = trials.fastest(product))
-          product.choose(best->algorithm);
-        choices.add(key, product.chosen().algorithm);
-      }
-      algorithms[i] = product.chosen().algorithm;
+// Those of `own` that this rank decides, measured now or before.
+Choices CudaProducts::fastest(const std::set<std::string> &own, const Buffer &arena, const Buffer &weights) {
+  if (own.empty())
+    return {};
+  ProductChoices choices(machine(), [&](const std::string &why) { device_.remark(why); });
+  Trials trials(device_, arena, weights);
+  Choices decided;
+  for (CudaProduct *product : living_) {
+    std::string key = product->shape().key();
+    if (!own.count(key))
+      continue;
+    std::optional<cublasLtMatmulAlgo_t> before = choices.find(key);
+    if (!(before && product->choose(*before)) && trials.fits(*product)) {
+      if (auto best = trials.fastest(*product))
+        product->choose(best->algorithm);
+      choices.add(key, product->chosen().algorithm);
     }
-    choices.save();
+    decided[key] = ProductChoices::textOf(product->chosen().algorithm);
   }
-  if (!plane || plane->ranks() == 1)
+  choices.save();
+  return decided;
+}
+
+void tuneProducts(CudaProducts *products, CudaDevice &device, const Buffer &arena, const Buffer &weights) {
+  if (device.settings().deterministic)
     return;
-  // A rank whose GPU cannot take rank 0's choice keeps the library's first proposal.
-  plane->broadcast(algorithms.data(), algorithms.size() * sizeof(cublasLtMatmulAlgo_t), 0);
-  for (size_t i = 0; i < living_.size(); ++i)
-    living_[i]->choose(algorithms[i]);
+  std::set<std::string> keys;
+  if (products)
+    keys = products->keys();
+  Choices choices = agree(device.options().plane, keys, [&](const std::set<std::string> &own) {
+    return products ? products->fastest(own, arena, weights) : Choices();
+  });
+  if (products)
+    products->take(choices);
+}
+
+std::set<std::string> CudaProducts::keys() const {
+  std::set<std::string> keys;
+  for (const CudaProduct *product : living_)
+    keys.insert(product->shape().key());
+  return keys;
+}
+
+// A rank whose GPU cannot take another's choice keeps the library's first proposal.
+void CudaProducts::take(const Choices &choices) {
+  for (CudaProduct *product : living_)
+    if (auto at = choices.find(product->shape().key()); at != choices.end())
+      if (std::optional<cublasLtMatmulAlgo_t> algorithm = ProductChoices::algorithmOf(at->second))
+        product->choose(*algorithm);
 }
 
 } // namespace tessera::runtime

@@ -353,7 +353,7 @@ TEST(CudaRanks, ShareOneAndTheChoiceOfAlgorithms) {
   CudaProducts products(m.cuda());
   CudaProduct product(products, shape);
   auto first = product.chosen().algorithm;
-  products.tune(Buffer(), Buffer());
+  tuneProducts(&products, m.cuda(), Buffer(), Buffer());
   auto own = product.chosen().algorithm;
   EXPECT_EQ(memcmp(&first, &own, sizeof(own)), 0);
   fs::remove_all(folder);

@@ -6,6 +6,8 @@
 #include "CudaModule.h"
 #include "CudaPlacement.h"
 #include "ProductChoices.h"
+#include "SharedChoices.h"
+#include "tessera/runtime/comm/Communicator.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/cuda/Driver.h"
 
@@ -15,10 +17,40 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <thread>
 #include <unistd.h>
 
 namespace tessera::runtime {
 namespace {
+
+// --- Choices ---
+
+// Ranks run other programs: of each key the lowest rank that has it decides, once; who has none takes part.
+TEST(SharedChoices, TheLowestRankWithAKeyDecides) {
+  const std::vector<std::set<std::string>> keys = {{}, {"a", "c"}, {"a", "b", "long key"}, {}, {"b", "c"}};
+  const std::vector<Choices> wanted = {
+      {}, {{"a", "1"}}, {{"a", "1"}, {"b", "2"}, {"long key", "2"}}, {}, {{"b", "2"}}};
+  Board board(5);
+  std::shared_ptr<HostWorld> world = createHostWorld(5, board);
+  std::vector<std::thread> ranks;
+  for (size_t rank = 0; rank < keys.size(); ++rank)
+    ranks.emplace_back([&, rank] {
+      std::unique_ptr<HostPlane> plane = createHostPlane(world, int64_t(rank));
+      Choices choices = agree(plane.get(), keys[rank], [&](const std::set<std::string> &own) {
+        Choices decided;
+        for (const std::string &key : own)
+          if (key != "c") // what cannot be measured has no choice
+            decided[key] = std::to_string(rank);
+        return decided;
+      });
+      EXPECT_EQ(choices, wanted[rank]) << rank;
+      plane->barrier(); // nobody is a call behind
+    });
+  for (std::thread &rank : ranks)
+    rank.join();
+  EXPECT_EQ(agree(nullptr, {"a"}, [](const std::set<std::string> &) { return Choices{{"a", "x"}}; }),
+            (Choices{{"a", "x"}}));
+}
 
 // --- Drivers that cannot be used ---
 
