@@ -151,10 +151,9 @@ void generate(const ts_program &program, const Manifest &manifest, const Options
     checkApart({"cannot write logits", "--logits", job.logitsFile}, launch.origin);
   if (!noText.empty() && launcher.rank == 0)
     logLine("no text will be printed: " + noText);
-  runTexts(program, manifest, launcher, launch,
-           [&](Rank &rank, const std::vector<TextSession *> &groups) {
-             generateOnRank(rank, groups, manifest.generate->batch, job);
-           });
+  runTexts(program, manifest, launcher, launch, [&](Rank &rank, const std::vector<TextSession *> &groups) {
+    generateOnRank(rank, groups, manifest.generate->batch, job);
+  });
 }
 
 // Has each rank run `body` with its step of training.
