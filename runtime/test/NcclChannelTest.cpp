@@ -87,6 +87,8 @@ TEST(NcclChannels, CallsGoOnBesideThem) {
     // As it is, recorded, launched again; with a message on its way that is taken later.
     for (int64_t turn = 1; turn <= 9; ++turn) {
       CommToken goes = 0;
+      BlockCollective beside{CollectiveKind::AllReduce, Reduction::Sum, io::DType::I64, everybodyOf(rank), 1};
+      rank.comm.run(beside, src.address(), sum.address(), rank.stream, 4); // its marks are not the call's
       if (rank.comm.rank() == 0)
         goes = rank.comm.send(1, 0, message.address(), 8, rank.stream, 3);
       call(turn);
@@ -123,8 +125,10 @@ TEST(NcclChannels, WhoWaitsIsSeen) {
       comm.show();
       EXPECT_EQ(first.device, 0);
     } else {
-      while (first.activityInAll() != Activity::Waiting || first.whereInAll() != 3)
+      for (int turn = 0; turn < 30000 && first.whereInAll() != 3; ++turn)
         usleep(1000);
+      EXPECT_EQ(first.activityInAll(), Activity::Waiting);
+      EXPECT_EQ(first.whereInAll(), 3);
     }
     comm.wait(comm.receive(1 - comm.rank(), 0, in.address(), 8, rank.stream, 4), rank.stream);
     if (comm.rank() == 1)

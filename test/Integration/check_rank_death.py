@@ -1,6 +1,6 @@
 """A compiled model whose ranks die: the run ends, fails, and says once which rank and why.
 
-    check_rank_death.py --compiler LLM_COMPILE --model DIR --out OUT [--flag=--target=cuda]
+    check_rank_death.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--flag=--target=cuda]
 
 Two ranks under Open MPI make more tokens than anybody waits for; when the first text comes, one of them gets a signal. Also as threads: a crash of the
 process is one line."""
@@ -13,9 +13,10 @@ import sys
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
+parser.add_argument("--mesh", default="tp=2", help="of two ranks")
 parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
 args = parser.parse_args()
-done = subprocess.run([args.compiler, args.model, "--mesh=tp=2", "--max-seq-len=128", "-o", args.out, *args.flag], capture_output=True, text=True)
+done = subprocess.run([args.compiler, args.model, f"--mesh={args.mesh}", "--max-seq-len=128", "-o", args.out, *args.flag], capture_output=True, text=True)
 if done.returncode:
     sys.exit(done.stderr)
 # As many prompts as a command line takes: the run would last minutes.

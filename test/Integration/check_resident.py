@@ -1,6 +1,9 @@
 """Decoding on a GPU, greedy or drawn, is one graph launch and one download a token, and the host waits for no single one: counted by the stand-in.
 
-    check_resident.py --compiler LLM_COMPILE --model MODEL --out OUT [--batch N]
+    check_resident.py --compiler LLM_COMPILE --model MODEL --out OUT [--batch N] [--stages N]
+
+With --stages the rows go through a pipeline in as many groups. There a token is a launch of each stage (of the last one more where it is drawn), a
+message to the next one, and tokens that the host hands on; nothing is launched alone, recorded, made or waited for by a call that waits.
 
 Runs the program twice, for a few tokens and for more, and compares the calls of the driver (TESSERA_STANDIN_TRACE): what the additional tokens cost."""
 import argparse
@@ -30,7 +33,7 @@ def calls(args, new, how):
     with open(trace) as file:
         for line in file:
             words = line.split()[2:]
-            counts[words[0] + (" " + words[1] if words[0] == "copy" else "")] += 1
+            counts[words[0] + (" " + words[1] if words[0] in ("copy", "work") else "")] += 1
     os.unlink(trace)
     return counts
 
@@ -39,13 +42,31 @@ parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--batch", type=int, default=1)
+parser.add_argument("--stages", type=int, default=1)
 args = parser.parse_args()
-done = subprocess.run([args.compiler, args.model, "--target=cuda", "--max-seq-len=64", f"--batch={args.batch}", "-o", args.out], capture_output=True, text=True)
+done = subprocess.run([args.compiler, args.model, "--target=cuda", "--max-seq-len=64", f"--batch={args.batch}", "-o", args.out] + [f"--mesh=pp={args.stages}"] * (args.stages > 1), capture_output=True, text=True)
 if done.returncode:
     sys.exit(done.stderr)
 calls(args, FEW, [])  # products are measured once, by the first run
 more = MANY - FEW
-wanted = {"graph-launch": more, "copy DtoH": more}
+groups, stages = min(args.batch, args.stages), args.stages
+
+
+def wanted(draws):
+    if stages == 1:
+        return {"graph-launch": more, "copy DtoH": more}
+    calls, messages = more * groups, more * groups * (stages - 1)
+    return {
+        "graph-launch": calls * (stages + draws),
+        "copy DtoH": calls * stages,  # tokens, to each host
+        "copy HtoD": calls * (stages + 1 + draws),  # positions, of the first stage the token too; where the last one draws
+        "copy DtoD": calls + 2 * messages,  # tokens to where they are sent from; into the message and out of it
+        "work ncclSend": 2 * messages,  # values to the next stage, tokens from the last one
+        "work ncclRecv": 2 * messages,
+        "memset": 2 * 4 * messages,  # marks for the watch: around each wait for a receipt, and for a buffer of a send
+    }
+
+
 for how in [], ["--temperature=1.5"], ["--temperature=2", "--top-k=50", "--top-p=0.9"]:
     for seed in range(20):
         if many := calls(args, MANY, how + [f"--seed={seed}"] * bool(how)):
@@ -54,6 +75,6 @@ for how in [], ["--temperature=1.5"], ["--temperature=2", "--top-k=50", "--top-p
         sys.exit(f"{' '.join(how)}: all texts end early")
     few = calls(args, FEW, how + [f"--seed={seed}"] * bool(how))
     cost = {kind: many[kind] - few[kind] for kind in set(few) | set(many) if many[kind] != few[kind]}
-    if cost != wanted:
-        sys.exit(f"{' '.join(how)}: {more} more tokens cost {cost}, expected {wanted} and nothing else")
-print(f"ok: {more} more tokens cost {wanted}")
+    if cost != wanted(bool(how)):
+        sys.exit(f"{' '.join(how)}: {more} more tokens cost {cost}, expected {wanted(bool(how))} and nothing else")
+print(f"ok: {more} more tokens cost {wanted(False)}")

@@ -8,8 +8,15 @@ namespace tessera::runtime {
 using namespace cuda;
 using namespace nccl;
 
-// Every rank takes part in every split, most of them with nothing to win.
-void NcclCommunicator::openChannels(int priority) {
+// Every rank takes part in every split, most of them with nothing to win. NCCL connects the ends of a channel
+// by its first message, and the host waits there: so one goes here, where both ends come.
+void NcclCommunicator::openChannels(NativeStream &owner, int priority) {
+  if (channels_.empty())
+    return;
+  const CUdeviceptr word =
+      owner.allocate(sizeof(uint32_t), "the first messages of rank " + std::to_string(rank_));
+  check(cuda_->cuMemsetD32Async(word, 0, 1, stream_));
+  check(cuda_->cuStreamSynchronize(stream_));
   for (const std::vector<Channel> &part : matchings(channels_)) {
     int color = kNoColor, key = 0;
     Channel own;
@@ -26,9 +33,19 @@ void NcclCommunicator::openChannels(int priority) {
     ChannelEnd &end = ends_[own];
     check(cuda_->cuStreamCreateWithPriority(&end.stream, CU_STREAM_NON_BLOCKING, priority));
     end.comm = comm;
-    std::lock_guard<std::mutex> lock(watched_);
-    comms_.push_back(comm);
+    {
+      std::lock_guard<std::mutex> lock(watched_);
+      comms_.push_back(comm);
+    }
+    give(end, own.from == rank_, reinterpret_cast<char *>(word), sizeof(uint32_t));
+    check(cuda_->cuStreamSynchronize(end.stream));
   }
+  owner.free(word);
+}
+
+void NcclCommunicator::give(const ChannelEnd &end, bool sends, char *data, size_t bytes) {
+  check(sends ? nccl_->ncclSend(data, bytes, ncclInt8, /*peer=*/1, end.comm, end.stream)
+              : nccl_->ncclRecv(data, bytes, ncclInt8, /*peer=*/0, end.comm, end.stream));
 }
 
 CommToken NcclCommunicator::send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream,
@@ -58,8 +75,7 @@ CommToken NcclCommunicator::message(bool sends, int64_t peer, int64_t tag, const
   check(cuda_->cuEventRecord(flight.begun, native(stream)));
   check(cuda_->cuStreamWaitEvent(end.stream, flight.begun, CU_EVENT_WAIT_DEFAULT));
   if (bytes > 0) // both sides know
-    check(sends ? nccl_->ncclSend(content, bytes, ncclInt8, /*peer=*/1, end.comm, end.stream)
-                : nccl_->ncclRecv(content, bytes, ncclInt8, /*peer=*/0, end.comm, end.stream));
+    give(end, sends, content, bytes);
   check(cuda_->cuEventRecord(flight.done, end.stream));
   return tokenOf(flight);
 }

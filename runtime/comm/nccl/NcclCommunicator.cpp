@@ -100,7 +100,7 @@ void NcclCommunicator::attach(Stream &stream, HostPlane &plane) {
     waits_ = std::move(waits);
   }
   split(plane);
-  openChannels(greatest);
+  openChannels(*native, greatest);
 }
 
 // One communicator for each list of members, of the groups that have several. All ranks split in one order,

@@ -79,7 +79,8 @@ private:
   };
 
   void split(HostPlane &plane);
-  void openChannels(int priority);
+  void openChannels(cuda::NativeStream &owner, int priority);
+  void give(const ChannelEnd &end, bool sends, char *data, size_t bytes);
   cuda::CUstream native(Stream &stream) const;
   Flight &acquire(int32_t where);
   Flight &started(CommToken token);
