@@ -299,16 +299,19 @@ static void die(CommUnderTest &rank, Device &) {
 
 static int onThisRank(const Mesh &mesh, const std::string &mode) {
   int result = 1;
-  onGpus(mesh, Launcher::detect(), mode == "die" ? 6 : kPatient, [&](CommUnderTest &rank, Device &device) {
-    if (mode == "die")
-      return die(rank, device);
-    thisRank = &rank;
-    thisDevice = &device;
-    if (rank.comm.rank() != 0)
-      delete testing::UnitTest::GetInstance()->listeners().Release(
-          testing::UnitTest::GetInstance()->listeners().default_result_printer());
-    result = RUN_ALL_TESTS();
-  });
+  onGpus(
+      mesh, Launcher::detect(), mode == "die" ? 6 : kPatient,
+      [&](CommUnderTest &rank, Device &device) {
+        if (mode == "die")
+          return die(rank, device);
+        thisRank = &rank;
+        thisDevice = &device;
+        if (rank.comm.rank() != 0)
+          delete testing::UnitTest::GetInstance()->listeners().Release(
+              testing::UnitTest::GetInstance()->listeners().default_result_printer());
+        result = RUN_ALL_TESTS();
+      },
+      allChannels(mesh));
   return result;
 }
 
