@@ -321,7 +321,9 @@ TEST_P(DriverConformance, ProductsWithEpilogues) {
             want = std::max(want, 0.0f);
           if (spec.function == ProductFunction::GeluTanh)
             want = 0.5f * want * (1 + std::tanh(0.797884561f * (want + 0.044715f * want * want * want)));
-          ASSERT_NEAR(first[size_t(i * n + j)], want, 1e-6 * (1 + std::fabs(want))) << i << " " << j;
+          // GPUs round tanh in their own way: on an H100 cuBLASLt's gelu was 1.7e-6 off.
+          const double error = spec.function == ProductFunction::GeluTanh ? 4e-6 : 1e-6;
+          ASSERT_NEAR(first[size_t(i * n + j)], want, error * (1 + std::fabs(want))) << i << " " << j;
           ASSERT_EQ(second[size_t(i * n + j)], first[size_t(i * n + j)]) << i << " " << j;
         }
     });

@@ -30,7 +30,8 @@ weights = {name: tensor for name_of in glob.glob(os.path.join(args.model, "model
 
 def compiled(task, mesh, *flags):
     out = path(f"{task}-{mesh}")
-    run([args.compiler, args.model, *FLAGS[task], *flags, *([f"--mesh={mesh}"] if mesh else []), "-o", out])
+    groups = ["--micro-batches=2"] if task == "generate" and mesh else []  # of two rows each: as many rows as one rank has
+    run([args.compiler, args.model, *FLAGS[task], *flags, *groups, *([f"--mesh={mesh}"] if mesh else []), "-o", out])
     return out
 
 

@@ -10,7 +10,7 @@ SHAPES = {
 
 TOKENS = [  # name, model folder of test/Inputs/models, flags
     *[(f"{model}-{dtype}", model, [f"--dtype={dtype}"]) for model in ("tiny-llama", "tiny-gpt2") for dtype in ("f32", "bf16", "f16")],
-    *[(f"tiny-llama-{mesh.replace('=', '').replace(',', '-')}", "tiny-llama", [f"--mesh={mesh}"]) for mesh in ("tp=2", "tp=3")],
+    *[(f"tiny-llama-{mesh.replace('=', '').replace(',', '-')}", "tiny-llama", [f"--mesh={mesh}"]) for mesh in ("tp=2", "tp=3", "pp=2", "pp=3")],
 ]
 
 MADE_UP = ["tiny-llama-f32", "tiny-gpt2-f32"]  # whose tokens are compared with the CPU's for weights that are made up

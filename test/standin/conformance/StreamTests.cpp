@@ -204,10 +204,13 @@ TEST(FunctionsAreFoundByNameAndVersion) {
   CUdriverProcAddressQueryResult status;
   OK(api().cuGetProcAddress("cuMemAlloc", &function, 12000, 0, &status));
   CHECK(function && status == CU_GET_PROC_ADDRESS_SUCCESS);
-  GIVES(CUDA_ERROR_NOT_FOUND, api().cuGetProcAddress("cuNoSuchThing", &function, 12000, 0, &status));
-  CHECK(status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-  GIVES(CUDA_ERROR_NOT_FOUND, api().cuGetProcAddress("cuGraphLaunch", &function, 8000, 0, &status));
-  CHECK(status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+  // Whether not to find one is an error differs from driver to driver (580 calls it none); the status says it.
+  auto unfound = [&](const char *name, int version) {
+    CUresult result = api().cuGetProcAddress(name, &function, version, 0, &status);
+    return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_FOUND;
+  };
+  CHECK(unfound("cuNoSuchThing", 12000) && status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+  CHECK(unfound("cuGraphLaunch", 8000) && status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 
 TEST(ErrorsHaveNames) {
