@@ -5,7 +5,7 @@
 Losses and norms of 20 steps within 1e-4, weights within 2e-4 of each tensor's largest entry, on every mesh. Entries whose true gradient is zero are exempt: a key bias cancels in the softmax, and Adam makes steps of
 rounding noise. With --mpi the same under mpirun. With --resume the first mesh saves at step 10, is killed after it, and goes
 on: on the same mesh to the same bytes, on the others to the same numbers. On meshes with an axis pp each --pipeline is tried; with --same-bytes
-all runs end with the same bytes. In 16 bits the losses alone are compared, within 1.5e-3 (bf16) or 3e-4 (f16).
+all runs end with the same bytes. In 16 bits the losses alone are compared, within 1.5e-3 (bf16; 2.5e-3 with gradients in it: one rank alone is 1.3e-3 off) or 3e-4 (f16).
 With --dropout, which no expected result has, what is expected is what one device does, and runs evaluate between steps.
 With --peak memory is watched in a run more. Needs numpy."""
 import argparse
@@ -88,7 +88,7 @@ def read_gradients():
 def check_log(log, wanted_log, what):
     if [line["step"] for line in log] != list(range(1, 21)):
         sys.exit(f"{what}: steps {[line['step'] for line in log]}")
-    bounds = {"f32": (("loss", 1e-4), ("grad_norm", 1e-4), ("lr", 1e-12)), "bf16": (("loss", 1.5e-3), ("lr", 1e-12)),
+    bounds = {"f32": (("loss", 1e-4), ("grad_norm", 1e-4), ("lr", 1e-12)), "bf16": (("loss", 2.5e-3 if args.grad_dtype == "bf16" else 1.5e-3), ("lr", 1e-12)),
               "f16": (("loss", 3e-4), ("lr", 1e-12))}
     for line, wanted in zip(log, wanted_log):
         for field, bound in bounds[args.dtype] + ((("eval_loss", bounds[args.dtype][0][1]),) if "eval_loss" in wanted else ()):

@@ -204,7 +204,8 @@ TEST(FunctionsAreFoundByNameAndVersion) {
   CUdriverProcAddressQueryResult status;
   OK(api().cuGetProcAddress("cuMemAlloc", &function, 12000, 0, &status));
   CHECK(function && status == CU_GET_PROC_ADDRESS_SUCCESS);
-  // Whether not to find one is an error differs from driver to driver (580 calls it none); the status says it.
+  // Whether not to find one is an error differs from driver to driver (580 calls it none); the status says
+  // it.
   auto unfound = [&](const char *name, int version) {
     CUresult result = api().cuGetProcAddress(name, &function, version, 0, &status);
     return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_FOUND;
