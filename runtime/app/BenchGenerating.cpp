@@ -79,9 +79,7 @@ public:
 private:
   // Of all prompts that the program takes at once, those in a group's rows; the rows behind them are inert.
   int64_t rowsOf(size_t group) const {
-    const auto groups = int64_t(groups_.size());
-    return std::min(groups_[group]->batch(),
-                    plan_.prompts / groups + (int64_t(group) < plan_.prompts % groups));
+    return int64_t(rowsOfGroup(size_t(plan_.prompts), groups_.size(), group));
   }
 
   void takeChunk(size_t g, int64_t begin, int64_t end) {

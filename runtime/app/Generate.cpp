@@ -353,14 +353,6 @@ private:
 
 } // namespace
 
-// Prompts of a round, by group: as even as can be, the first ones have one more. So all groups have work.
-static std::vector<size_t> shareRows(size_t prompts, size_t groups) {
-  std::vector<size_t> counts;
-  for (size_t group = 0; group < groups; ++group)
-    counts.push_back(prompts / groups + (group < prompts % groups));
-  return counts;
-}
-
 void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, int64_t rows,
                     const GenerateJob &job) {
   TextSession &any = *groups.front();
@@ -391,10 +383,11 @@ void generateOnRank(Rank &rank, const std::vector<TextSession *> &groups, int64_
     end = std::min(prompts, first + size_t(rows));
     auto start = Clock::now();
     std::deque<Round> rounds;
-    const std::vector<size_t> counts = shareRows(end - first, groups.size());
-    for (size_t begin = first, group = 0; begin < end; begin += counts[group++])
-      rounds.emplace_back(*groups[group], job, begin, counts[group], printer ? &*printer : nullptr,
+    for (size_t begin = first, group = 0, count = 0; begin < end; begin += count, ++group) {
+      count = rowsOfGroup(end - first, groups.size(), group);
+      rounds.emplace_back(*groups[group], job, begin, count, printer ? &*printer : nullptr,
                           begin == 0 ? logits.get() : nullptr);
+    }
     // A chunk of each group, then the next ones.
     for (bool isMore = true; isMore;) {
       isMore = false;

@@ -21,6 +21,12 @@ struct Drawing {
   uint64_t seed = 0;
 };
 
+// Of prompts that are shared out over groups of rows those of one: as even as can be, the first groups have
+// one more. So all groups have work.
+inline size_t rowsOfGroup(size_t prompts, size_t groups, size_t group) {
+  return prompts / groups + (group < prompts % groups);
+}
+
 // Every rank makes the same calls with the same arguments. B = batch, C = chunk, V = vocab. Positions of -1
 // are inert.
 class TextSession {

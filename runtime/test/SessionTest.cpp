@@ -1,6 +1,7 @@
 // What a session gives its entries where a shard reaches beyond the batch or the chunk, and what it holds for
 // them.
 #include "Session.h"
+#include "BenchGenerating.h"
 #include "CheckedDriver.h"
 #include "Generate.h"
 #include "tessera/runtime/comm/HostPlane.h"
@@ -267,7 +268,12 @@ struct CountedGroup final : TextSession {
               const std::vector<int32_t> &) override {
     prompts.push_back(std::count(positions.begin(), positions.end(), 0));
   }
-  void advance(const std::vector<int32_t> &, const std::vector<int32_t> &) override {}
+  void advance(const std::vector<int32_t> &, const std::vector<int32_t> &positions) override {
+    EXPECT_EQ(underWay, 0) << "its token was not taken";
+    advanced.push_back(std::count_if(positions.begin(), positions.end(), [](int32_t p) { return p >= 0; }));
+    if (order)
+      order->push_back(this);
+  }
   void advance() override {}
   bool goesOn() const override { return false; }
   int64_t stepsAhead() const override { return 2; }
@@ -278,12 +284,14 @@ struct CountedGroup final : TextSession {
   void advanceDrawing() override {}
   void setEndTokens(const std::vector<int32_t> &, bool) override {}
   void promptLogits(const std::vector<int32_t> &) override {}
-  void sendNext() override {}
-  std::vector<int32_t> takeNext() override { return {1, 1}; }
-  void dropNext() override {}
+  void sendNext() override { ++underWay; }
+  std::vector<int32_t> takeNext() override { return --underWay, std::vector<int32_t>{1, 1}; }
+  void dropNext() override { underWay = 0; }
   const std::vector<float> &logits() override { return none; }
 
-  std::vector<int64_t> prompts;
+  std::vector<int64_t> prompts, advanced;
+  int underWay = 0;                                   // tokens that were sent and not taken
+  std::vector<const CountedGroup *> *order = nullptr; // of the groups' steps
   const std::vector<float> none;
 };
 
@@ -300,6 +308,26 @@ TEST(Session, RoundsTakeABatchAndShareItEvenly) {
   EXPECT_EQ(groups[1].prompts, (std::vector<int64_t>{1, 1}));
   EXPECT_EQ(groups[2].prompts, (std::vector<int64_t>{1, 1}));
   EXPECT_EQ(groups[3].prompts, (std::vector<int64_t>{1}));
+}
+
+// What is measured is what generating does: the batch shared out evenly, and a step of each group before the
+// next one of any.
+TEST(Session, GroupsAreMeasuredTogether) {
+  OneRank one(keptText, {nothing, nothing}, cpuDriver());
+  CountedGroup groups[2];
+  std::vector<const CountedGroup *> order, wanted;
+  for (CountedGroup &group : groups)
+    group.order = &order;
+  benchOnRank(one.rank, {&groups[0], &groups[1]}, {3, 4, 3}, false);
+  for (int round = 0; round < 4; ++round) // of prompts, of which the first chunk has position 0
+    for (size_t g = 0; g < 2; ++g)
+      EXPECT_EQ(groups[g].prompts[size_t(3 * round)], int64_t(2 - g));
+  EXPECT_EQ(groups[0].prompts.size(), 12u);
+  EXPECT_EQ(groups[0].advanced, std::vector<int64_t>(7, 2)); // three to warm up, and four
+  EXPECT_EQ(groups[1].advanced, std::vector<int64_t>(7, 1));
+  for (int step = 0; step < 7; ++step)
+    wanted.insert(wanted.end(), {&groups[0], &groups[1]});
+  EXPECT_EQ(order, wanted);
 }
 
 // The host looks for end tokens, too: what is printed does not say whether the program knows them.

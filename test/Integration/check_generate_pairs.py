@@ -3,7 +3,6 @@
     check_generate_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--rows N]
 
 N: that many rows, drawn by the seed (pairwise.py). Each is a run of check_generate.py, which compares tokens and logits. Processes take meshes of at most four ranks."""
-import argparse
 import math
 import os
 import random
@@ -12,14 +11,9 @@ import subprocess
 import sys
 
 from compiled_programs import launcher
-from pairwise import covering_rows
+from pairwise import covering_rows, pair_arguments
 
-parser = argparse.ArgumentParser()
-for flag in ("--compiler", "--models", "--out"):
-    parser.add_argument(flag, required=True)
-parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--rows", type=int)
-args = parser.parse_args()
+args = pair_arguments()
 LAYERS = {"tiny-llama": 4, "tiny-gpt2": 5}
 CHOICES = {
     "model": list(LAYERS),

@@ -3,7 +3,6 @@
     check_pipeline_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--rows N]
 
 N: that many rows, drawn by the seed (pairwise.py). Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
-import argparse
 import math
 import os
 import random
@@ -11,14 +10,9 @@ import re
 import subprocess
 import sys
 
-from pairwise import covering_rows
+from pairwise import covering_rows, pair_arguments
 
-parser = argparse.ArgumentParser()
-for flag in ("--compiler", "--models", "--out"):
-    parser.add_argument(flag, required=True)
-parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--rows", type=int)
-args = parser.parse_args()
+args = pair_arguments()
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pipeline-pp2-m4.schedule")
 CHOICES = {
     "model": ["tiny-llama", "tiny-gpt2"],

@@ -3,21 +3,15 @@
     check_train_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--rows N]
 
 N: that many rows, drawn by the seed (pairwise.py). Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
-import argparse
 import math
 import os
 import random
 import subprocess
 import sys
 
-from pairwise import covering_rows
+from pairwise import covering_rows, pair_arguments
 
-parser = argparse.ArgumentParser()
-for flag in ("--compiler", "--models", "--out"):
-    parser.add_argument(flag, required=True)
-parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--rows", type=int)
-args = parser.parse_args()
+args = pair_arguments()
 CHOICES = {
     "model": ["tiny-llama", "tiny-gpt2"],
     "mesh": ["none", "dp=2", "dp=3", "fsdp=2", "fsdp=4", "tp=2", "tp=3", "cp=2", "sp=2,tp=2", "fsdp=2,tp=2", "dp=2,fsdp=2", "dp=2,fsdp=2,tp=2", "zero1:dp=4", "zero2:dp=4"],

@@ -1,4 +1,5 @@
 """Few rows of many choices in which every two choices meet."""
+import argparse
 import itertools
 
 
@@ -18,3 +19,13 @@ def covering_rows(choices, can_be, draw):
         rows.append(row)
         left &= ~found
     return rows, len(every_row)
+
+
+def pair_arguments():
+    """What the checks take that try such rows."""
+    parser = argparse.ArgumentParser()
+    for flag in ("--compiler", "--models", "--out"):
+        parser.add_argument(flag, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rows", type=int, help="as many of the rows, drawn by the seed; else all")
+    return parser.parse_args()
