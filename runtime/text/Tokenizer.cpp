@@ -36,12 +36,14 @@ static Status partition(const AddedTokens &added, std::string_view text, OnText 
   return {};
 }
 
-Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text) const {
+Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addsAround) const {
   if (!isValidUtf8(text))
     return Failure{"cannot tokenize", "", "the text is not valid UTF-8", "give it in UTF-8"};
   if (text.size() > size_t(1) << 30)
     return Failure{"cannot tokenize", "", "the text is longer than 1 GiB", ""};
-  std::vector<int32_t> ids = impl_->prefix;
+  std::vector<int32_t> ids;
+  if (addsAround)
+    ids = impl_->prefix;
   std::vector<std::string_view> pieces;
   std::deque<std::string> owned;
   auto pushToken = [&](int32_t id) { ids.push_back(id); };
@@ -67,7 +69,8 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text) const {
       pushToken);
   if (!status)
     return status.takeFailure();
-  ids.insert(ids.end(), impl_->suffix.begin(), impl_->suffix.end());
+  if (addsAround)
+    ids.insert(ids.end(), impl_->suffix.begin(), impl_->suffix.end());
   return ids;
 }
 

@@ -26,9 +26,9 @@ public:
   ~Tokenizer();
 
   // The ids of `text`. Special tokens written out in the text are parsed; what the tokenizer itself adds (a
-  // BOS) is added. Fails on invalid UTF-8 and on text that the vocabulary cannot express. Cost: O(n log n) in
-  // the bytes of `text`.
-  Result<std::vector<int32_t>> encode(std::string_view text) const;
+  // BOS) is added, unless `addsAround` is off. Fails on invalid UTF-8 and on text that the vocabulary cannot
+  // express. Cost: O(n log n) in the bytes of `text`.
+  Result<std::vector<int32_t>> encode(std::string_view text, bool addsAround = true) const;
 
   // The bytes of one token: any byte string, not always whole characters. Ids without a string give "".
   // Special tokens give their text.
