@@ -27,7 +27,8 @@ import time
 
 LIT = "/usr/lib/llvm-22/bin/lit"
 TOOLS = ["llm-opt", "llm-judge", "llm-compile", "sharding-facts", "reshard-facts", "schedule-facts", "model-info", "run-program",
-         "run-program-checked", "barrier-check", "nccl-conformance", "order-mutants", "resave", "standin-conformance", "standin-faults"]
+         "run-program-checked", "barrier-check", "nccl-conformance", "order-mutants", "render-template", "resave", "standin-conformance",
+         "standin-faults"]
 # What is no program of build/bin: the archive that executables are linked with, and the libraries of the stand-in.
 LIBRARIES = {"runtime": ["tessera_runtime"], "standin": ["standin_cuda", "standin_cublaslt", "standin_nccl"]}
 TABLE = pathlib.Path("docs/Mutants.md")
