@@ -7,6 +7,7 @@ using namespace tessera::jinja::test;
 
 TEST(Language, BlocksTakeTheirLineBreakAndTheBlanksBeforeThem) {
   EXPECT_EQ(render("a\n  {% if true %}\n b\n  {% endif %}\nc\n"), "a\n b\nc");
+  EXPECT_EQ(render("  {% if true %}\n  {% if true %}b{% endif %}{% endif %}"), "b");
   EXPECT_EQ(render("  {{ 1 }}\n  {# x #}\n2"), "  1\n2");
   EXPECT_EQ(render("a {%- if true -%} \n b {%- endif %} c"), "ab c");
   EXPECT_EQ(render("  {%+ if true %}b{% endif +%}\nc"), "  b\nc");
