@@ -144,3 +144,28 @@ TEST_F(Chat, NoSecondBos) {
   EXPECT_EQ(*(*tokenizer)->encode("<s>a"), (std::vector<int32_t>{0, 0, 1}));
   EXPECT_EQ(*encodeConversation(**tokenizer, "<s>a"), (std::vector<int32_t>{0, 1}));
 }
+
+TEST(ChatOfSmolLM2, ItsTurnsBeginAndEndWithSpecialTokens) {
+  auto model = io::ModelFile::open(TESSERA_SMOLLM2);
+  if (!model)
+    GTEST_SKIP() << "no " TESSERA_SMOLLM2 "; scripts/fetch-smollm2 build/models";
+  auto chat = ChatTemplate::load(**model);
+  ASSERT_TRUE(chat) << chat.failure().message();
+  Conversation conversation;
+  conversation.messages = {{{"role", "system"}, {"content", "Be brief."}},
+                           {{"role", "user"}, {"content", "Hi"}}};
+  auto text = chat->render(conversation, std::tm{});
+  ASSERT_TRUE(text) << text.failure().message();
+  EXPECT_EQ(
+      *text,
+      "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+  auto tokenizer = Tokenizer::load(**model);
+  ASSERT_TRUE(tokenizer);
+  auto ids = encodeConversation(**tokenizer, *text);
+  ASSERT_TRUE(ids);
+  std::string special; // those of the text, in order
+  for (int32_t id : *ids)
+    if ((*tokenizer)->isSpecial(id))
+      special += (*tokenizer)->bytes(id);
+  EXPECT_EQ(special, "<|im_start|><|im_end|><|im_start|><|im_end|><|im_start|>");
+}
