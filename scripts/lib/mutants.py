@@ -205,7 +205,7 @@ class Check:
                     line = next((l for l in done.stdout.splitlines() if "FAILED" in l), "")
                     return "--random=1" + line.partition("--random=1")[2]
             return ""
-        done = tree.run(LIT, "-q", "-j2", "--max-failures=1", *([f"build/test/{only}"] if only else self.words), seconds=min(3600, seconds))
+        done = tree.run("env", "TESSERA_SAMPLE=all", LIT, "-q", "-j2", "--max-failures=1", *([f"build/test/{only}"] if only else self.words), seconds=min(3600, seconds))
         if done.returncode == 124 and seconds < 3600:
             return None
         failed = re.search(r"^(?:FAIL|TIMEOUT|XPASS|UNRESOLVED): \S+ :: (\S+)", done.stdout, re.M)
