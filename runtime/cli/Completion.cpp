@@ -1,0 +1,151 @@
+#include "tessera/runtime/cli/CommandTable.h"
+
+#include <cctype>
+
+namespace tessera::cli {
+
+// In single quotes, as every shell here reads it.
+static std::string quoted(const std::string &text) {
+  std::string out = "'";
+  for (char c : text)
+    out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// A name that functions of shells may have.
+static std::string identifier(const std::string &name) {
+  std::string out = "_";
+  for (char c : name)
+    out += std::isalnum((unsigned char)c) ? c : '_';
+  return out;
+}
+
+// Values that are files or folders.
+static bool isPath(const FlagText &flag) {
+  for (const char *word : {"FILE", "DIR", "PATH", "OUT", "LOG", "MODEL"})
+    if (flag.value.compare(0, std::string(word).size(), word) == 0)
+      return true;
+  return false;
+}
+
+static std::string wordOf(const FlagText &flag) {
+  return flag.name + (flag.value.empty() || flag.mayStandAlone || flag.name.size() == 2 ? "" : "=");
+}
+
+static std::string names(const CommandText &command, bool onlyPaths) {
+  std::string out;
+  for (const FlagText &flag : command.flags)
+    if (!onlyPaths || isPath(flag))
+      out += (out.empty() ? "" : " ") + (onlyPaths ? flag.name : wordOf(flag));
+  return out;
+}
+
+static std::string commandNames(const ProgramText &program) {
+  std::string out;
+  if (program.hasCommands())
+    for (const CommandText &command : program.commands)
+      out += command.name + " ";
+  return out + "help";
+}
+
+// Bash cuts words at `=`: a value stands two words behind its flag.
+static std::string bash(const ProgramText &program) {
+  const std::string function = identifier(program.name);
+  std::string cases;
+  for (const CommandText &command : program.commands)
+    cases += "    " + (command.name.empty() ? std::string("*") : command.name) +
+             ") flags=" + quoted(names(command, false)) +
+             " paths=" + quoted(" " + names(command, true) + " ") + " ;;\n";
+  std::string text =
+      function + "() {\n"
+                 "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= paths=\n"
+                 "  COMPREPLY=()\n"
+                 "  if [ \"$word\" = = ]; then word=; elif [ \"$before\" = = ]; then "
+                 "before=${COMP_WORDS[COMP_CWORD-2]}; fi\n";
+  if (program.hasCommands())
+    text += "  if [ \"$COMP_CWORD\" = 1 ]; then\n"
+            "    COMPREPLY=($(compgen -W " +
+            quoted(commandNames(program) + " --help --version --completion=") +
+            " -- \"$word\"))\n    return\n  fi\n";
+  text += "  case ${COMP_WORDS[1]} in\n" + cases +
+          "  esac\n"
+          "  case $paths in *\" $before \"*) COMPREPLY=($(compgen -f -- \"$word\")); return ;; esac\n"
+          "  case $word in\n"
+          "    -*) COMPREPLY=($(compgen -W \"$flags\" -- \"$word\")); [[ ${COMPREPLY[0]} == *= ]] && compopt "
+          "-o nospace ;;\n"
+          "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+          "  esac\n}\n";
+  return text + "complete -o filenames -F " + function + " " + program.name + "\n";
+}
+
+// What stands in brackets and behind colons must not hold any.
+static std::string zshText(const std::string &help) {
+  std::string out;
+  for (char c : help)
+    out += c == '[' || c == ']' || c == ':' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return out;
+}
+
+static std::string zshFlags(const CommandText &command) {
+  std::string out;
+  for (const FlagText &flag : command.flags) {
+    std::string text =
+        "*" + wordOf(flag) + (wordOf(flag).back() == '=' ? "-" : "") + "[" + zshText(flag.help) + "]";
+    if (!flag.value.empty() && !flag.mayStandAlone)
+      text += ":" + zshText(flag.value) + ":" + (isPath(flag) ? "_files" : "");
+    out += " \\\n      " + quoted(text);
+  }
+  return out + " \\\n      '*:file:_files'";
+}
+
+static std::string zsh(const ProgramText &program) {
+  const std::string function = identifier(program.name);
+  std::string text = "#compdef " + program.name + "\n" + function + "() {\n";
+  if (program.hasCommands()) {
+    text += "  local -a commands=(\n";
+    for (const CommandText &command : program.commands)
+      text += "    " + quoted(command.name + ":" + command.help) + "\n";
+    text += "    'help:prints help'\n  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    "
+            "return\n  fi\n"
+            "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n";
+    for (const CommandText &command : program.commands)
+      text += "    " + command.name + ") _arguments" + zshFlags(command) + " ;;\n";
+    text += "  esac\n";
+  } else {
+    text += "  _arguments" + zshFlags(program.commands.front()) + "\n";
+  }
+  return text + "}\n(( $+functions[compdef] )) && compdef " + function + " " + program.name + "\n";
+}
+
+static std::string fish(const ProgramText &program) {
+  const std::string start = "complete -c " + quoted(program.name);
+  std::string text;
+  for (const CommandText &command : program.commands) {
+    std::string when;
+    if (program.hasCommands()) {
+      text += start + " -n __fish_use_subcommand -f -a " + quoted(command.name) + " -d " +
+              quoted(command.help) + "\n";
+      when = " -n " + quoted("__fish_seen_subcommand_from " + command.name);
+    }
+    for (const FlagText &flag : command.flags) {
+      const bool isShort = flag.name.size() == 2;
+      text += start + when + (isShort ? " -s " : " -l ") + flag.name.substr(isShort ? 1 : 2);
+      if (!flag.value.empty() && !flag.mayStandAlone)
+        text += isPath(flag) ? " -r -F" : " -x";
+      text += " -d " + quoted(flag.help) + "\n";
+    }
+  }
+  return text;
+}
+
+std::optional<std::string> completionScript(const ProgramText &program, const std::string &shell) {
+  if (shell == "bash")
+    return bash(program);
+  if (shell == "zsh")
+    return zsh(program);
+  if (shell == "fish")
+    return fish(program);
+  return std::nullopt;
+}
+
+} // namespace tessera::cli
