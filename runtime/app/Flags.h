@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_APP_FLAGS_H
 
 #include "Options.h"
+#include "tessera/runtime/cli/CommandTable.h"
 
 #include <algorithm>
 #include <functional>
@@ -17,18 +18,36 @@ struct FlagInfo {
   const char *help;
   std::vector<Options::Command> commands;
   std::function<void(Options &, const std::string &flag, const std::string &value)> read;
-  bool ofDraws = false; // says how tokens are drawn
-  bool several = false; // each time one more
-  bool hidden = false;  // known, and refused: no help names it
+  bool ofDraws = false;       // says how tokens are drawn
+  bool several = false;       // each time one more
+  bool hidden = false;        // known, and refused: no help names it
+  bool mayStandAlone = false; // without its value
 
   bool belongsTo(Options::Command command) const {
     return std::find(commands.begin(), commands.end(), command) != commands.end();
   }
-  std::string spelling() const { return std::string(name) + (value ? std::string("=") + value : ""); }
 };
+
+struct CommandInfo {
+  Options::Command command;
+  const char *name, *help;
+  const char *arguments;              // what stands behind it besides flags; null: nothing
+  std::vector<const char *> examples; // behind the program's name
+};
+
+const std::vector<CommandInfo> &commandTable();
 
 // Those of all commands. What ranks must agree on of each: runtime/test/TermsTest.cpp.
 const std::vector<FlagInfo> &flagTable();
+// The same as text, of a program that is called `name`.
+cli::ProgramText programText(const std::string &name);
+
+// Those of generate and chat.
+std::vector<FlagInfo> generateFlags();
+// What no single one of them can see. Throws Error.
+void checkGenerateOptions(const Options &options);
+// What of them decides the numbers, and what the ranks do together.
+std::string whatIsGenerated(const Options &options);
 // Those of train alone.
 std::vector<FlagInfo> trainFlags();
 // What no single flag of train can see. Throws Error.

@@ -6,7 +6,7 @@ namespace tessera::runtime {
 
 static volatile std::sig_atomic_t asked = 0;
 
-static void onSignal(int) { asked = 1; }
+static void onSignal(int signal) { asked = signal; }
 
 void watchForInterruption(const Launcher &launcher) {
   struct sigaction action = {};
@@ -25,5 +25,17 @@ void watchForInterruption(const Launcher &launcher) {
 }
 
 bool isInterrupted() { return asked != 0; }
+
+int interruptionStatus() { return 128 + asked; }
+
+void watchForCtrlC(const Launcher &launcher) {
+  asked = 0;
+  if (launcher.size != 1)
+    return;
+  struct sigaction action = {};
+  action.sa_handler = onSignal;
+  action.sa_flags = SA_RESETHAND; // the second one in a turn ends the process
+  sigaction(SIGINT, &action, nullptr);
+}
 
 } // namespace tessera::runtime

@@ -1,4 +1,4 @@
-// Signals that ask a training run to save and end.
+// Signals that ask a run to end: training saves before, generating says what it did.
 #ifndef TESSERA_RUNTIME_APP_INTERRUPTION_H
 #define TESSERA_RUNTIME_APP_INTERRUPTION_H
 
@@ -15,6 +15,11 @@ constexpr int interruptedStatus = 143; // what a shell says of a process that SI
 void watchForInterruption(const Launcher &launcher);
 // Whether this process was asked. Ranks have to agree on it.
 bool isInterrupted();
+// What a shell says of a process that the signal ended: 130 of Ctrl-C.
+int interruptionStatus();
+// From now on one Ctrl-C stops what is going on (isInterrupted), as often as this is called; what came before
+// is forgotten. Where this process is all of the run.
+void watchForCtrlC(const Launcher &launcher);
 
 } // namespace tessera::runtime
 #endif

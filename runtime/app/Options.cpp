@@ -1,10 +1,10 @@
 #include "Options.h"
 #include "FlagValues.h"
 #include "Flags.h"
+#include "tessera/runtime/abi.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -19,19 +19,6 @@ namespace {
 
 using Command = Options::Command;
 
-struct CommandInfo {
-  Command command;
-  const char *name, *help;
-};
-
-constexpr CommandInfo commandTable[] = {
-    {Command::Generate, "generate", "goes on with prompts"},
-    {Command::Train, "train", "trains on data"},
-    {Command::Bench, "bench", "measures tokens a second"},
-    {Command::Plot, "plot", "draws logs of training runs, side by side, as one page"},
-    {Command::Info, "info", "says what the program is and needs"},
-};
-
 // Flags of llm-compile that people look for here: all that its --help lists (check_errors.py compares).
 constexpr const char *flagsOfTheCompiler[] = {
     "--batch",       "--max-seq-len", "--mesh",      "--shard",         "--template",   "--dtype",
@@ -42,57 +29,51 @@ constexpr const char *flagsOfTheCompiler[] = {
 
 } // namespace
 
+const std::vector<CommandInfo> &commandTable() {
+  static const std::vector<CommandInfo> table = {
+      {Command::Generate,
+       "generate",
+       "goes on with prompts, or answers messages",
+       nullptr,
+       {"generate --prompt=\"The capital of France is\" --max-new-tokens=32",
+        "generate --chat --prompt=\"Name three rivers.\" --temperature=0.7 --top-p=0.9",
+        "generate --prompt-file=prompts.txt --json >answers.jsonl"}},
+      {Command::Chat,
+       "chat",
+       "holds a conversation in a terminal",
+       nullptr,
+       {"chat", "chat --system=\"Answer in one sentence.\" --temperature=0.7"}},
+      {Command::Train,
+       "train",
+       "trains on data",
+       nullptr,
+       {"train --data=text.txt --steps=500 --lr=3e-4 --warmup=50 --log=log.jsonl --save=run",
+        "train --data=text.txt --steps=1000 --resume=run --save=run"}},
+      {Command::Bench, "bench", "measures tokens a second", nullptr, {"bench --prompt-len=512 --decode=64"}},
+      {Command::Plot,
+       "plot",
+       "draws logs of training runs, side by side, as one page",
+       "LOG...",
+       {"plot log.jsonl -o log.html"}},
+      {Command::Info, "info", "says what the program is and needs", nullptr, {"info", "info --json"}},
+  };
+  return table;
+}
+
 static const char *nameOf(Command command) {
-  for (const CommandInfo &info : commandTable)
+  for (const CommandInfo &info : commandTable())
     if (info.command == command)
       return info.name;
   return "";
 }
 
 static std::vector<FlagInfo> ownFlags() {
-  static const std::vector<Command> all = {Command::Generate, Command::Train, Command::Bench, Command::Plot,
-                                           Command::Info},
-                                    runs = {Command::Generate, Command::Train, Command::Bench},
-                                    generate = {Command::Generate}, bench = {Command::Bench};
+  static const std::vector<Command> all = {Command::Generate, Command::Chat, Command::Train,
+                                           Command::Bench,    Command::Plot, Command::Info},
+                                    runs = {Command::Generate, Command::Chat, Command::Train, Command::Bench},
+                                    bench = {Command::Bench};
   using Text = const std::string &;
   return {
-      {"--prompt", "TEXT", "go on with TEXT; may be given several times", generate,
-       [](Options &o, Text, Text value) { o.prompts.push_back({true, value, {}}); },
-       /*ofDraws=*/false, /*several=*/true},
-      {"--tokens", "1,2,3", "the same with ids of tokens; may be given several times", generate,
-       [](Options &o, Text flag, Text value) { o.prompts.push_back({false, "", readTokens(flag, value)}); },
-       /*ofDraws=*/false, /*several=*/true},
-      {"--max-new-tokens", "N", "at most N new tokens a prompt (default: what the context has room for)",
-       generate,
-       [](Options &o, Text flag, Text value) { o.maxNewTokens = readInteger(flag, value, 0, maxCount); }},
-      {"--temperature", "T", "draw from softmax(logits / T); 0: the most likely (default)", generate,
-       [](Options &o, Text flag, Text value) {
-         const char *hint = "use 0 (greedy) or more";
-         o.temperature = readNumber(flag, value, hint);
-         if (o.temperature < 0)
-           badValue(flag, value, "it is negative", hint);
-       }},
-      {"--top-k", "K", "draw from the K most likely tokens (default 0: all)", generate,
-       [](Options &o, Text flag, Text value) { o.topK = readInteger(flag, value, 0, INT32_MAX); },
-       /*ofDraws=*/true},
-      {"--top-p", "P", "draw from the fewest tokens that hold P of the probability (default 1: all)",
-       generate,
-       [](Options &o, Text flag, Text value) {
-         const char *hint = "use more than 0 and at most 1";
-         o.topP = readNumber(flag, value, hint);
-         if (!(o.topP > 0 && o.topP <= 1))
-           badValue(flag, value, "it is out of range", hint);
-       },
-       /*ofDraws=*/true},
-      {"--seed", "S", "other draws (default 0)", generate,
-       [](Options &o, Text flag, Text value) { o.seed = readSeed(flag, value); },
-       /*ofDraws=*/true},
-      {"--print-tokens", nullptr, "print the new ids, a line for each prompt", generate,
-       [](Options &o, Text, Text) { o.printTokens = true; }},
-      {"--logits", "FILE.safetensors", "write the logits of the first prompt's positions", generate,
-       [](Options &o, Text flag, Text value) {
-         o.logitsFile = readText(flag, value, "write --logits=FILE.safetensors");
-       }},
       {"--prompt-len", "N", "tokens of a prompt", bench,
        [](Options &o, Text flag, Text value) { o.promptLength = readInteger(flag, value, 1, maxCount); }},
       {"--decode", "N", "tokens to make", bench,
@@ -114,8 +95,8 @@ static std::vector<FlagInfo> ownFlags() {
        [](Options &o, Text flag, Text value) { o.plotFile = readText(flag, value, "write -o FILE.html"); }},
       {"--json",
        nullptr,
-       "one line of JSON",
-       {Command::Bench, Command::Info},
+       "one line of JSON (of generate: a line a prompt)",
+       {Command::Generate, Command::Bench, Command::Info},
        [](Options &o, Text, Text) { o.json = true; }},
       {"--model", "PATH", "weights from this directory or file (default: the model compiled from)", runs,
        [](Options &o, Text flag, Text value) {
@@ -129,16 +110,29 @@ static std::vector<FlagInfo> ownFlags() {
        }},
       {"--threads", "N", "threads of this process in all (default: the cores it may use)", runs,
        [](Options &o, Text flag, Text value) { o.threads = readInteger(flag, value, 1, 4096); }},
-      {"--help", nullptr, "print this (also -h)", all,
-       [](Options &o, Text, Text) { o.command = Command::Help; }},
+      {"--help", "man", "print this (also -h), or the whole as a page for man", all,
+       [](Options &o, Text flag, Text value) {
+         if (!value.empty() && value != "man")
+           badValue(flag, value, "there is no such form", "write --help or --help=man");
+         o.command = Command::Text;
+       },
+       false, false, false, /*mayStandAlone=*/true},
+      {"--version", nullptr, "print the version", all,
+       [](Options &o, Text, Text) { o.command = Command::Text; }},
+      {"--completion", "SHELL", "print a script that completes flags in bash, zsh or fish", all,
+       [](Options &o, Text flag, Text value) {
+         if (!cli::completionScript(programText("OUT"), value))
+           badValue(flag, value, "there are no completions for it", "use bash, zsh or fish");
+         o.command = Command::Text;
+       }},
   };
 }
 
 const std::vector<FlagInfo> &flagTable() {
   static const std::vector<FlagInfo> table = [] {
-    std::vector<FlagInfo> flags = trainFlags();
-    for (FlagInfo &flag : ownFlags())
-      flags.push_back(std::move(flag));
+    std::vector<FlagInfo> flags = generateFlags();
+    for (const std::vector<FlagInfo> &more : {trainFlags(), ownFlags()})
+      flags.insert(flags.end(), more.begin(), more.end());
     return flags;
   }();
   return table;
@@ -148,71 +142,57 @@ const std::vector<FlagInfo> &flagTable() {
 // Help
 //===----------------------------------------------------------------------===//
 
-static std::string row(const std::string &left, const std::string &right) {
-  return "  " + left + std::string(left.size() < 26 ? 26 - left.size() : 1, ' ') + right + "\n";
+cli::ProgramText programText(const std::string &name) {
+  cli::ProgramText program{name, "a model, compiled by llm-compile", {}};
+  for (const CommandInfo &info : commandTable()) {
+    cli::CommandText command{info.name, info.help, info.arguments ? info.arguments : "", {}, {}};
+    command.examples.assign(info.examples.begin(), info.examples.end());
+    for (const FlagInfo &flag : flagTable())
+      if (flag.belongsTo(info.command) && !flag.hidden)
+        command.flags.push_back({flag.name, flag.value ? flag.value : "", flag.help, flag.mayStandAlone});
+    program.commands.push_back(std::move(command));
+  }
+  return program;
 }
 
-static std::string helpText(std::optional<Command> command) {
-  std::string text = std::string("OUT ") + (command ? nameOf(*command) : "COMMAND") +
-                     (command == Command::Plot ? " LOG..." : "") + " [flags]\n\n";
-  if (!command) {
-    for (const CommandInfo &info : commandTable)
-      text += row(info.name, info.help);
-    return text + row("help [COMMAND]", "prints this, or the flags of a command (also --help, -h)");
-  }
-  for (const FlagInfo &flag : flagTable())
-    if (flag.belongsTo(*command) && !flag.hidden)
-      text += row(flag.spelling(), flag.help);
-  return text + "\n`--flag VALUE` is `--flag=VALUE`.\n";
+// What --help, --version and --completion print. `command`: that they stand behind; null: they stand alone.
+static std::string textOf(const std::string &flag, const std::string &value, const std::string &name,
+                          const char *command) {
+  const cli::ProgramText program = programText(name);
+  if (flag == "--version")
+    return std::string("Tessera ") + cli::version + ", ABI " + std::to_string(TESSERA_ABI_VERSION) + "\n";
+  if (flag == "--completion")
+    return *cli::completionScript(program, value);
+  if (value == "man")
+    return cli::manPage(program);
+  for (const cli::CommandText &one : program.commands)
+    if (command && one.name == command)
+      return cli::helpText(program, &one);
+  return cli::helpText(program);
 }
 
 //===----------------------------------------------------------------------===//
 // Parsing
 //===----------------------------------------------------------------------===//
 
-// Letters to change, put in or take out to make one of the other.
-static size_t editDistance(const std::string &a, const std::string &b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      size_t changed = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-// The one of `known` that is near; empty: none is.
-static std::string nearestOf(const std::string &word, const std::vector<std::string> &known) {
-  std::string nearest;
-  size_t least = 4;
-  for (const std::string &name : known) {
-    // Farther away, or half of the name, is no slip of the finger.
-    size_t distance = editDistance(word, name);
-    if (distance < least && 2 * distance < name.size()) {
-      least = distance;
-      nearest = name;
-    }
-  }
-  return nearest;
+static std::string commandNames() {
+  std::string all;
+  for (const CommandInfo &info : commandTable())
+    all += (all.empty() ? "" : ", ") + std::string(info.name);
+  return all;
 }
 
 static Command readCommand(const std::string &word) {
   std::vector<std::string> names;
-  std::string all;
-  for (const CommandInfo &info : commandTable) {
+  for (const CommandInfo &info : commandTable()) {
     if (word == info.name)
       return info.command;
     names.push_back(info.name);
-    all += (all.empty() ? "" : ", ") + names.back();
   }
   names.push_back("--help");
-  const std::string nearest = nearestOf(word, names);
+  const std::string nearest = cli::nearestOf(word, names);
   throw Error("cannot read the command line", word, "there is no such command",
-              nearest.empty() ? "use one of: " + all : "did you mean " + nearest + "?");
+              nearest.empty() ? "use one of: " + commandNames() : "did you mean " + nearest + "?");
 }
 
 static const FlagInfo &findFlag(Command command, const std::string &argument) {
@@ -230,7 +210,7 @@ static const FlagInfo &findFlag(Command command, const std::string &argument) {
     if (name == compiled)
       throw Error("cannot read the command line", argument, "that was chosen when the program was compiled",
                   "compile it again with " + name);
-  const std::string nearest = nearestOf(name, known);
+  const std::string nearest = cli::nearestOf(name, known);
   throw Error("cannot read the command line", argument, std::string(nameOf(command)) + " has no such flag",
               (nearest.empty() ? "" : "did you mean " + nearest + "? ") + "see OUT " + nameOf(command) +
                   " --help");
@@ -241,13 +221,18 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
   std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
   if (words.empty())
     throw Error("cannot read the command line", "", "no command was given",
-                "use one of: generate, train, bench, plot, info; see --help");
-  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    options.command = Command::Help;
-    options.help = helpText(words[0] == "help" && words.size() > 1 ? std::optional(readCommand(words[1]))
-                                                                   : std::nullopt);
+                "use one of: " + commandNames() + "; see --help");
+  const std::string path = argv[0], name = path.substr(path.rfind('/') + 1);
+  if (words[0] == "help") {
+    options.command = Command::Text;
+    options.text = textOf("--help", "", name, words.size() > 1 ? nameOf(readCommand(words[1])) : nullptr);
     return options;
   }
+  // What belongs to all commands may stand alone.
+  const std::string first = words[0].substr(0, words[0].find('='));
+  const bool isAlone = first == "--help" || first == "-h" || first == "--version" || first == "--completion";
+  if (isAlone)
+    words.insert(words.begin(), commandTable().front().name);
   Command command = options.command = readCommand(words[0]);
   std::string ofDraws; // a flag that says how to draw
   std::set<std::string> given;
@@ -263,7 +248,7 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
     if (!flag.value && equals != std::string::npos)
       throw Error("cannot read the command line", argument, std::string(flag.name) + " takes no value",
                   std::string("write ") + flag.name);
-    if (flag.value && equals == std::string::npos) {
+    if (flag.value && equals == std::string::npos && !flag.mayStandAlone) {
       if (++i == words.size())
         throw Error("cannot read the command line", flag.name, "it has no value",
                     std::string("write ") + flag.name + "=VALUE");
@@ -275,15 +260,15 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
     flag.read(options, flag.name, value);
     if (flag.ofDraws)
       ofDraws = std::string(flag.name) + "=" + value;
-    if (options.command == Command::Help) {
-      options.help = helpText(command);
+    if (options.command == Command::Text) {
+      options.text = textOf(flag.name, value, name, isAlone ? nullptr : nameOf(command));
       return options;
     }
   }
   if (check)
     check(command);
-  if (command == Command::Generate && options.prompts.empty())
-    throw Error("cannot generate", "", "no prompt was given", "add --prompt=TEXT or --tokens=1,2,3");
+  if (command == Command::Generate || command == Command::Chat)
+    checkGenerateOptions(options);
   if (command == Command::Train)
     checkTrainOptions(options.train);
   if (!options.train.resume.empty() && (options.initSeed || !options.model.empty()))
@@ -307,23 +292,13 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
 
 std::string whatIsComputed(const Options &options) {
   std::ostringstream text;
-  text << std::hexfloat << int(options.command);
-  for (const Prompt &prompt : options.prompts) {
-    text << " prompt " << prompt.text.size() << ":" << prompt.text;
-    for (int32_t token : prompt.tokens)
-      text << " " << token;
-  }
-  text << " temperature " << options.temperature << " top-k " << options.topK << " top-p " << options.topP
-       << " seed " << options.seed;
+  text << std::hexfloat << int(options.command) << whatIsGenerated(options);
   for (auto [name, number] :
-       {std::pair("max-new-tokens", options.maxNewTokens), std::pair("prompt-length", options.promptLength),
-        std::pair("decode-steps", options.decodeSteps)})
+       {std::pair("prompt-length", options.promptLength), std::pair("decode-steps", options.decodeSteps)})
     if (number)
       text << " " << name << " " << *number;
   if (options.initSeed)
     text << " init " << *options.initSeed;
-  if (!options.logitsFile.empty()) // another entry takes the prompts, on all ranks
-    text << " logits";
   text << " peak " << options.peakFlops.has_value(); // else the ranks measure it
   if (options.command == Command::Train)
     text << whatIsTrained(options.train);

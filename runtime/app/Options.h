@@ -17,6 +17,7 @@ struct Prompt {
   bool isText = false;
   std::string text;            // --prompt
   std::vector<int32_t> tokens; // --tokens; for text: after encoding
+  std::string file;            // --prompt-file: stands for the prompts in it, until readPromptFiles
 };
 
 // Of train. What is not given has the value of the program's defaults (docs/Train.md).
@@ -43,7 +44,8 @@ struct TrainOptions {
 };
 
 struct Options {
-  enum class Command { Generate, Train, Bench, Plot, Info, Help } command = Command::Generate;
+  // Text: something is to be printed, and nothing else.
+  enum class Command { Generate, Chat, Train, Bench, Plot, Info, Text } command = Command::Generate;
 
   std::vector<Prompt> prompts; // in the order of the command line
   std::optional<int64_t> maxNewTokens;
@@ -51,6 +53,11 @@ struct Options {
   double topP = 1;
   int64_t topK = 0; // 0: all
   uint64_t seed = 0;
+  std::vector<std::string> stops; // --stop
+  bool chat = false;              // of generate: prompts are messages
+  std::optional<std::string> system;
+  std::vector<std::pair<std::string, std::string>> templateArguments; // --template-arg, as they were given
+  bool quiet = false;
   bool printTokens = false;
   std::string logitsFile; // empty: none
 
@@ -63,7 +70,7 @@ struct Options {
   std::vector<std::string> logs; // of plot
   std::string plotFile;
 
-  std::string help;  // what Command::Help prints
+  std::string text;  // what Command::Text prints
   std::string model; // empty: the model compiled from
   std::optional<uint64_t> initSeed;
   std::optional<int64_t> threads;
@@ -74,6 +81,10 @@ struct Options {
 // checked here. `check` is called once the flags of a command are read, before one that is missing is an
 // error.
 Options parseOptions(int argc, char **argv, const std::function<void(Options::Command)> &check = nullptr);
+
+// Puts the lines of --prompt-file in its place: each is a prompt. `-` is standard input. Throws Error on
+// files that cannot be read, and on an empty line, which says nothing to go on with.
+void readPromptFiles(Options &options);
 
 // What of `options` decides the numbers: equal texts, equal results. Where files lie and how many threads
 // there are may differ from machine to machine.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace tessera::runtime {
 
@@ -128,6 +129,20 @@ void Session::setEndTokens(const std::vector<int32_t> &ids, bool drawn) {
         std::copy_n(ids.begin(), std::min(ids.size(), list.size()), list.begin());
       give(*state, list, -1);
     }
+}
+
+void Session::hold(const std::vector<size_t> &rows) {
+  if (!goesOn() || rows.empty())
+    return;
+  // Which of the rows this rank has, and where.
+  const StateSpec &positions = rank_.manifest().states[generate_.positionState];
+  std::vector<int32_t> numbers(size_t(generate_.batch)), own(size_t(positions.bytes) / sizeof(int32_t));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const int32_t nobody = -1, inert = -1;
+  takeShard(positions, rank_.manifest().mesh, rank_.id(), numbers.data(), &nobody, own.data());
+  for (size_t at = 0; at < own.size(); ++at)
+    if (std::find(rows.begin(), rows.end(), size_t(own[at])) != rows.end())
+      rank_.write(rank_.arena() + positions.offset + at * sizeof(inert), &inert, sizeof(inert));
 }
 
 void Session::draw(const std::vector<int32_t> &positions) {

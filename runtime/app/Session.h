@@ -36,6 +36,7 @@ public:
   void setDrawing(const Drawing &drawing) override;
   void setDrawnRows(const std::vector<int32_t> &prompts, const std::vector<int32_t> &lengths) override;
   void setEndTokens(const std::vector<int32_t> &ids, bool drawn) override;
+  void hold(const std::vector<size_t> &rows) override;
   void draw(const std::vector<int32_t> &positions = {}) override;
   void advanceDrawing() override;
   void promptLogits(const std::vector<int32_t> &index) override;

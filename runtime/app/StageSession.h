@@ -88,6 +88,7 @@ public:
   void draw(const std::vector<int32_t> &positions) override;
   void advanceDrawing() override {}
   void setEndTokens(const std::vector<int32_t> &, bool) override {} // the caller sees to all
+  void hold(const std::vector<size_t> &) override {}
   void promptLogits(const std::vector<int32_t> &index) override;
 
   void sendNext() override;

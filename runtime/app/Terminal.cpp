@@ -9,7 +9,7 @@
 namespace tessera::runtime {
 
 void StandardOutput::write(std::string_view text) {
-  if (text.empty())
+  if (text.empty() || isGone_)
     return;
   atLineStart_ = text.back() == '\n';
   int32_t before = entry_ ? entry_->activity.exchange(int32_t(Activity::Outside)) : 0;
@@ -20,6 +20,9 @@ void StandardOutput::write(std::string_view text) {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       pollfd ready = {STDOUT_FILENO, POLLOUT, 0};
       poll(&ready, 1, -1);
+    } else if (errno == EPIPE) {
+      isGone_ = true;
+      break;
     } else if (errno != EINTR) {
       throw Error("cannot write", "standard output", strerror(errno));
     }

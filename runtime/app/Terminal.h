@@ -10,8 +10,9 @@
 
 namespace tessera::runtime {
 
-// Writes everything to standard output at once, unbuffered; throws Error if it cannot (a closed pipe, a full
-// disk). While it waits for a slow reader the board says so.
+// Writes everything to standard output at once, unbuffered; throws Error if it cannot (a full disk). A reader
+// that has closed its pipe wants no more: that is no error, and nothing is written from then on. While it
+// waits for a slow reader the board says so.
 class StandardOutput {
 public:
   explicit StandardOutput(BoardEntry *entry = nullptr) : entry_(entry) {}
@@ -20,9 +21,12 @@ public:
   void freshLine();
   // Reports what the system held back: call before a successful end.
   void close();
+  // Nobody reads what is written.
+  bool isGone() const { return isGone_; }
 
 private:
   BoardEntry *entry_;
+  bool isGone_ = false;
   bool atLineStart_ = true;
 };
 

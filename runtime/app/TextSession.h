@@ -63,6 +63,9 @@ public:
   // `positions`, where not goesOn(): of the tokens that are drawn. B
   virtual void draw(const std::vector<int32_t> &positions) = 0;
   virtual void advanceDrawing() = 0; // advance() and draw() as one call: only where goesOn()
+  // These rows go on with nothing until a prompt of theirs ends. Where goesOn(); elsewhere the caller says
+  // what rows do.
+  virtual void hold(const std::vector<size_t> &rows) = 0;
   // Rows whose token is one of `ids` are inert behind it: the likeliest one, or `drawn`. As many as the
   // program looks for; the caller sees to the others, and to all where it looks for none. They stay.
   virtual void setEndTokens(const std::vector<int32_t> &ids, bool drawn) = 0;

@@ -2,6 +2,7 @@
 #include "Options.h"
 #include "tessera/runtime/core/Error.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace tessera::runtime;
@@ -35,9 +36,10 @@ void expectProblem(const std::vector<std::string> &words, const std::string &par
 } // namespace
 
 TEST(Options, EveryFlagOfGenerate) {
-  Options o = parse({"generate", "--prompt=a=b", "--tokens=1,2", "--max-new-tokens=7", "--temperature=0.5",
-                     "--top-p=0.9", "--top-k=40", "--seed=18446744073709551615", "--print-tokens",
-                     "--logits=f", "--model=m", "--threads=3"});
+  Options o =
+      parse({"generate", "--prompt=a=b", "--tokens=1,2", "--stop=x", "--stop", "y z", "--quiet",
+             "--max-new-tokens=7", "--temperature=0.5", "--top-p=0.9", "--top-k=40",
+             "--seed=18446744073709551615", "--print-tokens", "--logits=f", "--model=m", "--threads=3"});
   EXPECT_EQ(o.command, Command::Generate);
   ASSERT_EQ(o.prompts.size(), 2u);
   EXPECT_TRUE(o.prompts[0].isText);
@@ -50,9 +52,56 @@ TEST(Options, EveryFlagOfGenerate) {
   EXPECT_EQ(o.seed, UINT64_MAX);
   EXPECT_TRUE(o.printTokens);
   EXPECT_EQ(o.logitsFile, "f");
+  EXPECT_EQ(o.stops, (std::vector<std::string>{"x", "y z"}));
+  EXPECT_TRUE(o.quiet);
+  EXPECT_FALSE(o.json || o.chat);
   EXPECT_EQ(o.model, "m");
   EXPECT_EQ(o.threads, 3);
   EXPECT_EQ(parse({"generate", "--tokens=1", "--init=random:4"}).initSeed, 4u);
+}
+
+TEST(Options, ConversationsHaveWordsOfTheirOwn) {
+  Options o = parse({"generate", "--chat", "--prompt=a", "--system=", "--template-arg=enable_thinking=false",
+                     "--template-arg", "x=a=b", "--json"});
+  EXPECT_TRUE(o.chat && o.json);
+  EXPECT_EQ(o.system, "");
+  using Arguments = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(o.templateArguments, (Arguments{{"enable_thinking", "false"}, {"x", "a=b"}}));
+  EXPECT_EQ(parse({"chat", "--system=s"}).command, Command::Chat);
+  expectProblem({"generate", "--prompt=a", "--system=s"},
+                "(--system=s): a prompt is no conversation; add --chat");
+  expectProblem({"generate", "--prompt=a", "--template-arg=a=1"}, "no chat template is applied; add --chat");
+  expectProblem({"generate", "--chat", "--tokens=1"}, "ids are no message");
+  expectProblem({"generate", "--chat", "--prompt=a", "--template-arg=a"},
+                "(--template-arg=a): it names no value");
+  expectProblem({"chat", "--template-arg=a=1", "--template-arg=a=2"}, "a is given twice");
+  expectProblem({"generate", "--prompt=a", "--stop="}, "(--stop=): it is empty");
+  expectProblem({"generate", "--prompt=a", "--json", "--print-tokens"}, "the lines of --json have the ids");
+  for (const char *flag : {"--tokens=1", "--prompt-file=f", "--json", "--logits=f", "--chat"})
+    expectProblem({"chat", flag}, "chat has no such flag");
+}
+
+TEST(Options, PromptsOfAFileStandInItsPlace) {
+  const std::string path = testing::TempDir() + "prompts";
+  auto read = [&](const std::string &content) {
+    std::ofstream(path, std::ios::binary) << content;
+    Options o = parse({"generate", "--prompt=a", "--prompt-file=" + path, "--prompt=z"});
+    std::vector<std::string> texts;
+    try {
+      readPromptFiles(o);
+    } catch (const Error &e) {
+      return std::vector<std::string>{e.what()};
+    }
+    for (const Prompt &prompt : o.prompts)
+      texts.push_back(prompt.text);
+    return texts;
+  };
+  EXPECT_EQ(read("one\n two \r\nthree"), (std::vector<std::string>{"a", "one", " two ", "three", "z"}));
+  EXPECT_EQ(read("one\n"), (std::vector<std::string>{"a", "one", "z"}));
+  EXPECT_NE(read("one\n\nthree\n").front().find("line 2): it is empty"), std::string::npos);
+  EXPECT_NE(read("").front().find("it has no line"), std::string::npos);
+  Options missing = parse({"generate", "--prompt-file=/nonexistent/prompts"});
+  EXPECT_THROW(readPromptFiles(missing), Error);
 }
 
 TEST(Options, WeightsAreReadOrMadeUp) {
@@ -85,7 +134,7 @@ TEST(Options, PlotTakesLogsAndAPage) {
   expectProblem({"plot", "a"}, "cannot plot (a): no page was named; add -o FILE.html");
   expectProblem({"plot", "a", "--json"}, "plot has no such flag");
   expectProblem({"plot", "a", "-o"}, "it has no value");
-  EXPECT_NE(parse({"plot", "--help"}).help.find("OUT plot LOG... [flags]"), std::string::npos);
+  EXPECT_NE(parse({"plot", "--help"}).text.find("OUT plot LOG... [flags]"), std::string::npos);
   expectProblem({"generate", "a"}, "generate has no such flag");
 }
 
@@ -104,22 +153,34 @@ TEST(Options, ValuesMayStandApart) {
 TEST(Options, HelpIsNoError) {
   for (const char *word : {"--help", "-h", "help"}) {
     Options o = parse({word});
-    EXPECT_EQ(o.command, Command::Help);
-    for (const char *command : {"generate", "bench", "info"})
-      EXPECT_NE(o.help.find(std::string("\n  ") + command + " "), std::string::npos) << o.help;
+    EXPECT_EQ(o.command, Command::Text);
+    for (const char *command : {"generate", "chat", "bench", "info"})
+      EXPECT_NE(o.text.find(std::string("\n  ") + command + " "), std::string::npos) << o.text;
   }
   for (std::vector<std::string> words : {std::vector<std::string>{"bench", "--help"},
                                          {"bench", "-h"},
                                          {"help", "bench"},
                                          {"bench", "--decode=4", "--help"}}) {
     Options o = parse(words);
-    EXPECT_EQ(o.command, Command::Help);
+    EXPECT_EQ(o.command, Command::Text);
     for (const char *flag : {"--prompt-len=N ", "--decode=N ", "--json ", "--model=PATH ",
-                             "--init=random:SEED ", "--threads=N ", "--help "})
-      EXPECT_NE(o.help.find(std::string("\n  ") + flag), std::string::npos) << flag << o.help;
-    EXPECT_EQ(o.help.find("--temperature"), std::string::npos);
+                             "--init=random:SEED ", "--threads=N ", "--help[=man] "})
+      EXPECT_NE(o.text.find(std::string("\n  ") + flag), std::string::npos) << flag << o.text;
+    EXPECT_EQ(o.text.find("--temperature"), std::string::npos);
   }
-  EXPECT_NE(parse({"generate", "--help"}).help.find("--top-p=P "), std::string::npos);
+  EXPECT_NE(parse({"generate", "--help"}).text.find("--top-p=P "), std::string::npos);
+}
+
+TEST(Options, VersionCompletionAndManPageStandAnywhere) {
+  EXPECT_EQ(parse({"--version"}).text.compare(0, 8, "Tessera "), 0);
+  EXPECT_EQ(parse({"info", "--version"}).text, parse({"--version"}).text);
+  for (const char *shell : {"bash", "zsh", "fish"})
+    EXPECT_NE(parse({"--completion", shell}).text.find("max-new-tokens"), std::string::npos) << shell;
+  expectProblem({"--completion=tcsh"},
+                "(--completion=tcsh): there are no completions for it; use bash, zsh or fish");
+  EXPECT_EQ(parse({"--help=man"}).text.compare(0, 10, ".TH OUT 1\n"), 0);
+  expectProblem({"info", "--help=woman"}, "there is no such form");
+  EXPECT_NE(parse({"generate", "-h"}).text.find("Examples:\n  OUT generate --prompt"), std::string::npos);
 }
 
 TEST(Options, MistakesNameTheNearest) {
@@ -145,7 +206,7 @@ TEST(Options, MistakesNameTheNearest) {
                 "(--batch=4): that was chosen when the program was compiled; compile it again with --batch");
   expectProblem({"info", "--micro-batches", "2"}, "compile it again with --micro-batches");
   expectProblem({"--hlep"}, "there is no such command; did you mean --help?");
-  expectProblem({"dance"}, "there is no such command; use one of: generate, train, bench, plot, info");
+  expectProblem({"dance"}, "there is no such command; use one of: generate, chat, train, bench, plot, info");
   expectProblem({}, "no command was given");
 }
 

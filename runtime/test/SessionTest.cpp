@@ -283,6 +283,7 @@ struct CountedGroup final : TextSession {
   void draw(const std::vector<int32_t> &) override {}
   void advanceDrawing() override {}
   void setEndTokens(const std::vector<int32_t> &, bool) override {}
+  void hold(const std::vector<size_t> &) override {}
   void promptLogits(const std::vector<int32_t> &) override {}
   void sendNext() override { ++underWay; }
   std::vector<int32_t> takeNext() override { return --underWay, std::vector<int32_t>{1, 1}; }
@@ -295,9 +296,9 @@ struct CountedGroup final : TextSession {
   const std::vector<float> none;
 };
 
-// Of eight prompts a batch of five is one round and three are another; four groups all have work wherever
+// Of eight prompts five come first and three behind them; four groups all have work wherever
 // there are as many prompts, though two rows a group could hold the five in three.
-TEST(Session, RoundsTakeABatchAndShareItEvenly) {
+TEST(Session, GroupsShareWhatIsLeftEvenly) {
   OneRank one(keptText, {nothing, nothing}, cpuDriver());
   GenerateJob job;
   job.prompts.assign(8, {1});
@@ -345,6 +346,41 @@ TEST(Session, GeneratingTellsTheProgramWhatEndsRows) {
   std::vector<int32_t> ids(3);
   one.rank.read(ids.data(), one.rank.arena() + 640, 12);
   EXPECT_EQ(ids, (std::vector<int32_t>{3, 4, -1}));
+}
+
+// The three rows of manifestText, two of them on each of two ranks, as states.
+std::string heldText() {
+  std::string text = manifestText;
+  auto replace = [&](const std::string &from, const std::string &to, const std::string &by) {
+    const size_t begin = text.find(from), end = text.find(to, begin);
+    text.replace(begin, end - begin, by);
+  };
+  const std::string both = R"("states": {"reads": [0, 1], "writes": [0, 1]}, )";
+  auto state = [](const std::string &name, const std::string &fill, int offset) {
+    return R"({"name": ")" + name + R"(", "dtype": "i32", "shape": [3, 1], "local": [2, 1],
+       "sharding": [[["dp", 1, 2]], []], "offset": )" +
+           std::to_string(offset) + R"(, "clear": "at_start", "fill": ")" + fill + "\"}";
+  };
+  replace(R"("states": [], "matmuls")", R"("matmuls")",
+          R"("states": [)" + state("t", "token_ids", 512) + ", " + state("p", "positions", 576) + "], ");
+  replace(R"("role": "prompt",)", "\n", R"("role": "prompt", )" + both);
+  replace(R"("role": "next",)", R"("outputs")", R"("role": "next", )" + both + R"("inputs": [], )");
+  return text;
+}
+
+// Rows are held by those that have them: of the last rank's two the second is nobody's.
+TEST(Session, RowsAreHeldWhereTheyLie) {
+  for (int64_t rank : {0, 1}) {
+    OneRank one(heldText(), {nothing, nothing}, cpuDriver(), rank);
+    const StateSpec &positions = one.manifest.states[1];
+    const int32_t before[] = {7, 8};
+    one.rank.write(one.rank.arena() + positions.offset, before, sizeof(before));
+    one.session.hold({0, 2});
+    int32_t after[2];
+    one.rank.read(after, one.rank.arena() + positions.offset, sizeof(after));
+    EXPECT_EQ(after[0], -1);
+    EXPECT_EQ(after[1], 8);
+  }
 }
 
 void addOne(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {

@@ -144,7 +144,7 @@ TEST(TrainOptions, WhatProgramsCannotDoYetIsRefused) {
   expectProblem({"--trace=f", "--trace-steps=3:2"}, "it ends before it begins");
   expectProblem({"--trace=f", "--trace-steps=19:21"}, "(--trace-steps=19:21): the run ends with step 20");
   expectProblem({"--trace=f", "--trace-steps=0:1"}, "(--trace-steps=0): it is out of range");
-  std::string help = parse({"--help"}).help;
+  std::string help = parse({"--help"}).text;
   EXPECT_NE(help.find("--save-every=N"), std::string::npos);
   EXPECT_NE(help.find("--dropout=P"), std::string::npos);
 }

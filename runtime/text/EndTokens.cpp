@@ -1,6 +1,8 @@
 #include "tessera/runtime/io/Json.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
+#include <algorithm>
+
 namespace tessera::text {
 
 Result<std::vector<int32_t>> endTokens(const io::ModelFile &model) {
@@ -10,13 +12,18 @@ Result<std::vector<int32_t>> endTokens(const io::ModelFile &model) {
   };
   std::vector<int32_t> ids;
   if (model.format() == io::ModelFormat::Gguf) {
-    const io::GgufValue *value = model.metadata("tokenizer.ggml.eos_token_id");
-    if (!value)
-      return ids;
-    if ((value->kind != io::GgufValue::Kind::Uint && value->kind != io::GgufValue::Kind::Int) ||
-        value->intValue < 0 || value->intValue > INT32_MAX)
-      return bad(model.path() + ", tokenizer.ggml.eos_token_id");
-    ids.push_back(int32_t(value->intValue));
+    // The end of a text, of a turn, and of a message that a tool is to answer.
+    for (const char *name : {"eos", "eot", "eom"}) {
+      const std::string key = std::string("tokenizer.ggml.") + name + "_token_id";
+      const io::GgufValue *value = model.metadata(key);
+      if (!value)
+        continue;
+      if ((value->kind != io::GgufValue::Kind::Uint && value->kind != io::GgufValue::Kind::Int) ||
+          value->intValue < 0 || value->intValue > INT32_MAX)
+        return bad(model.path() + ", " + key);
+      if (std::find(ids.begin(), ids.end(), int32_t(value->intValue)) == ids.end())
+        ids.push_back(int32_t(value->intValue));
+    }
     return ids;
   }
   for (const char *name : {"generation_config.json", "config.json"}) {

@@ -46,7 +46,7 @@ private:
 };
 
 // Ids at which generation ends: generation_config.json or else config.json `eos_token_id` (a number or a
-// list), or tokenizer.ggml.eos_token_id. Empty if none is named.
+// list), or tokenizer.ggml.eos_token_id, eot_token_id and eom_token_id. Empty if none is named.
 Result<std::vector<int32_t>> endTokens(const io::ModelFile &model);
 
 // Decodes a stream of ids into whole UTF-8 characters: bytes of a character spread over several tokens are

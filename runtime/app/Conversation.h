@@ -1,0 +1,44 @@
+// The messages of a conversation and what they are to the model.
+#ifndef TESSERA_RUNTIME_APP_CONVERSATION_H
+#define TESSERA_RUNTIME_APP_CONVERSATION_H
+
+#include "Options.h"
+#include "tessera/runtime/text/ChatTemplate.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::runtime {
+
+// A turn is what the user says and what follows it, up to the next one.
+class Conversation {
+public:
+  // With the model's own template and what the command line says of it. Throws Error if the model has none,
+  // and on arguments that the template does not read.
+  Conversation(const io::ModelFile &model, const text::Tokenizer &tokenizer, const Options &options);
+
+  void say(const std::string &text);
+  void answer(const std::string &text);
+  // Takes back what was said last, if nothing has answered it.
+  void takeBack();
+  size_t turns() const;
+  // The oldest turn leaves, whole. False: there is one alone.
+  bool dropOldest();
+
+  // The ids of all of it, up to where an answer begins; the template writes the BOS, and nothing adds one
+  // more. Throws Error where the template refuses the conversation.
+  std::vector<int32_t> tokens() const;
+
+  // The end token that the tokenizer's own settings name: of chat models often another one than the list of
+  // those that generation ends at has. Empty: they name none.
+  std::vector<int32_t> endTokens() const;
+
+private:
+  const text::Tokenizer &tokenizer_;
+  text::ChatTemplate template_;
+  text::Conversation conversation_;
+};
+
+} // namespace tessera::runtime
+#endif

@@ -1,0 +1,33 @@
+#include "StopTexts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tessera::runtime {
+
+std::string StopTexts::push(std::string_view text) {
+  if (isMet_)
+    return {};
+  held_ += text;
+  size_t end = std::string::npos;
+  for (const std::string &stop : texts_)
+    end = std::min(end, held_.find(stop));
+  if (end != std::string::npos) {
+    isMet_ = true;
+    held_.resize(end);
+    return std::exchange(held_, {});
+  }
+  // The longest end of the text that one of them begins with.
+  size_t kept = 0;
+  for (const std::string &stop : texts_)
+    for (size_t length = std::min(stop.size() - 1, held_.size()); length > kept; --length)
+      if (held_.compare(held_.size() - length, length, stop, 0, length) == 0)
+        kept = length;
+  std::string certain = held_.substr(0, held_.size() - kept);
+  held_.erase(0, certain.size());
+  return certain;
+}
+
+std::string StopTexts::flush() { return std::exchange(held_, {}); }
+
+} // namespace tessera::runtime

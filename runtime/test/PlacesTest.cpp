@@ -1,0 +1,201 @@
+// Prompts that come and go beside others: each answer is the one that the prompt gets alone.
+#include "Places.h"
+
+#include <deque>
+#include <gtest/gtest.h>
+
+namespace tessera::runtime {
+namespace {
+
+// A token follows from all that its row's caches hold up to it, so what is written to a wrong place or in a
+// wrong order changes it. Calls may be given before earlier ones are read.
+class HashedRows final : public TextSession {
+public:
+  HashedRows(size_t rows, int64_t chunk, int64_t ahead, bool goesOn)
+      : chunk_(chunk), ahead_(ahead), goesOn_(goesOn), rows_(rows), next_(rows) {}
+
+  bool isRoot() const override { return true; }
+  int64_t batch() const override { return int64_t(rows_.size()); }
+  int64_t chunk() const override { return chunk_; }
+  int64_t vocab() const override { return 17; }
+  bool hasPromptLogits() const override { return false; }
+  void clear() override {}
+  void prompt(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions,
+              const std::vector<int32_t> &index) override {
+    for (size_t row = 0; row < rows_.size(); ++row) {
+      const size_t begin = row * size_t(chunk_);
+      int64_t read = 0;
+      for (size_t i = begin; i < begin + size_t(chunk_); ++i)
+        if (positions[i] >= 0) {
+          write(row, positions[i], tokens[i]);
+          ++read;
+        }
+      promptTokens += read;
+      const int32_t last = positions[begin + size_t(index[row])];
+      if (last >= 0)
+        leave(row, last);
+    }
+    ++prompts;
+  }
+  void advance(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions) override {
+    for (size_t row = 0; row < rows_.size(); ++row) {
+      rows_[row].token = tokens[row];
+      rows_[row].position = positions[row];
+    }
+    advance();
+  }
+  void advance() override {
+    ++steps;
+    for (size_t row = 0; row < rows_.size(); ++row)
+      if (rows_[row].position >= 0) {
+        write(row, rows_[row].position, rows_[row].token);
+        leave(row, rows_[row].position);
+      }
+  }
+  bool goesOn() const override { return goesOn_; }
+  int64_t stepsAhead() const override { return ahead_; }
+  bool draws() const override { return false; }
+  void setDrawing(const Drawing &) override {}
+  void setDrawnRows(const std::vector<int32_t> &, const std::vector<int32_t> &) override {}
+  void draw(const std::vector<int32_t> &) override {}
+  void advanceDrawing() override {}
+  void setEndTokens(const std::vector<int32_t> &, bool) override {}
+  void hold(const std::vector<size_t> &rows) override {
+    for (size_t row : rows)
+      rows_[row].position = -1;
+  }
+  void promptLogits(const std::vector<int32_t> &) override {}
+  void sendNext() override { sent_.push_back(next_); }
+  std::vector<int32_t> takeNext() override {
+    std::vector<int32_t> tokens = sent_.front();
+    sent_.pop_front();
+    return tokens;
+  }
+  void dropNext() override { sent_.clear(); }
+  const std::vector<float> &logits() override { return none_; }
+
+  int64_t prompts = 0, steps = 0, promptTokens = 0;
+
+private:
+  struct Row {
+    std::vector<int32_t> cache;
+    int32_t token = 0, position = -1;
+  };
+
+  void write(size_t row, int32_t position, int32_t token) {
+    std::vector<int32_t> &cache = rows_[row].cache;
+    cache.resize(std::max(cache.size(), size_t(position) + 1), -2);
+    cache[size_t(position)] = token;
+  }
+  void leave(size_t row, int32_t position) {
+    uint32_t hash = 7;
+    for (int32_t at = 0; at <= position; ++at)
+      hash = hash * 31 + uint32_t(rows_[row].cache[size_t(at)] + 5);
+    next_[row] = int32_t(hash % 17);
+    rows_[row].token = next_[row];
+    rows_[row].position = position + 1;
+  }
+
+  int64_t chunk_, ahead_;
+  bool goesOn_;
+  std::vector<Row> rows_;
+  std::vector<int32_t> next_;
+  std::deque<std::vector<int32_t>> sent_;
+  const std::vector<float> none_;
+};
+
+GenerateJob someJob(size_t prompts) {
+  GenerateJob job;
+  const int64_t limits[] = {3, 9, 1, 0, 20, 5, 7, 2};
+  for (size_t p = 0; p < prompts; ++p) {
+    std::vector<int32_t> tokens;
+    for (size_t i = 0; i < 1 + p * 5 % 8; ++i)
+      tokens.push_back(int32_t((p * 3 + i) % 17));
+    job.prompts.push_back(tokens);
+    job.limits.push_back(limits[p % 8]);
+  }
+  job.endTokens = {4};
+  return job;
+}
+
+using AllTokens = std::vector<std::vector<int32_t>>;
+
+// Of a program with so many rows; `steps`: how many it took.
+AllTokens answersOf(const GenerateJob &job, HashedRows &rows) {
+  Answers answers(job, nullptr);
+  PromptQueue queue(job.prompts.size(), 1);
+  Places places(rows, size_t(rows.batch()), job, answers, queue, nullptr, [](int64_t) {});
+  for (int calls = 0; places.advance(); ++calls)
+    if (calls > 10000) {
+      ADD_FAILURE() << "it does not end";
+      break;
+    }
+  AllTokens all;
+  for (size_t p = 0; p < job.prompts.size(); ++p) {
+    EXPECT_NE(answers.finish(p), Finish::None) << p;
+    all.push_back(answers.tokens(p));
+  }
+  return all;
+}
+
+} // namespace
+
+TEST(Places, EachAnswerIsTheOneThatItsPromptGetsAlone) {
+  const GenerateJob job = someJob(12);
+  AllTokens alone;
+  for (size_t p = 0; p < job.prompts.size(); ++p) {
+    GenerateJob one = job;
+    one.prompts = {job.prompts[p]};
+    one.limits = {job.limits[p]};
+    HashedRows rows(1, 100, 0, true);
+    alone.push_back(answersOf(one, rows).front());
+  }
+  for (bool goesOn : {true, false})
+    for (int64_t ahead : {0, 1, 4})
+      for (size_t count : {1, 2, 3, 5})
+        for (int64_t chunk : {1, 2, 3, 8}) {
+          HashedRows rows(count, chunk, ahead, goesOn);
+          EXPECT_EQ(answersOf(job, rows), alone)
+              << goesOn << ", " << ahead << " ahead, " << count << " rows, chunks of " << chunk;
+        }
+}
+
+// A place that is free takes the next prompt while others go on: a long answer beside seven short ones costs
+// no more steps than it has tokens.
+TEST(Places, NobodyWaitsForTheOthers) {
+  GenerateJob job;
+  job.prompts.assign(8, {1, 2});
+  job.limits = {60, 5, 5, 5, 5, 5, 5, 5};
+  HashedRows rows(2, 8, 0, true);
+  answersOf(job, rows);
+  EXPECT_LE(rows.steps, 60);
+}
+
+// Of a conversation only what is new is read.
+TEST(Places, WhatTheCachesHoldIsNotReadAgain) {
+  GenerateJob job;
+  job.prompts = {{1, 2, 3, 4, 5}};
+  job.limits = {6};
+  HashedRows rows(2, 2, 0, true);
+  Answers first(job, nullptr);
+  PromptQueue queue(1, 1);
+  Places places(rows, 1, job, first, queue, nullptr, [](int64_t) {});
+  while (places.advance())
+    ;
+  GenerateJob next = job;
+  next.prompts[0].insert(next.prompts[0].end(), first.tokens(0).begin(), first.tokens(0).end());
+  next.prompts[0].push_back(9);
+  HashedRows fresh(2, 2, 0, true);
+  const AllTokens wanted = answersOf(next, fresh);
+  const auto held = int64_t(next.prompts[0].size()) - 2; // not the last token, nor what is new
+  rows.promptTokens = 0;
+  Answers second(next, nullptr);
+  PromptQueue again(1, 1, held);
+  Places going(rows, 1, next, second, again, nullptr, [](int64_t) {});
+  while (going.advance())
+    ;
+  EXPECT_EQ(second.tokens(0), wanted[0]);
+  EXPECT_EQ(rows.promptTokens, 2);
+}
+
+} // namespace tessera::runtime

@@ -1,0 +1,243 @@
+"""Conversations of a compiled model: with --chat, from a file, and in a terminal (a pty).
+
+    check_chat.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M]
+
+The copy of the model that runs has a template, a tokenizer that adds a BOS and two end tokens. What a conversation is in tokens follows from plain
+`generate` of the text that the template makes of it."""
+import argparse
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+parser = argparse.ArgumentParser()
+for flag in ("--compiler", "--model", "--out"):
+    parser.add_argument(flag, required=True)
+parser.add_argument("--mesh")
+args = parser.parse_args()
+TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'system' %}[{{ m.content }}]{% else %}({{ m.role }}{{ mark | default('') }}) {{ m.content }}\n"
+            "{% endif %}{% endfor %}{% if add_generation_prompt %}(assistant){% endif %}")
+model = args.out + ".model"
+
+
+def write(name, value):
+    with open(os.path.join(model, name), "w", encoding="utf-8") as file:
+        file.write(value if isinstance(value, str) else json.dumps(value))
+
+
+shutil.rmtree(model, ignore_errors=True)
+shutil.copytree(args.model, model)
+with open(os.path.join(model, "tokenizer.json"), encoding="utf-8") as file:
+    tokenizer = json.load(file)
+bos = tokenizer["added_tokens"][0]
+tokenizer["post_processor"] = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": bos["content"], "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+                               "pair": [], "special_tokens": {bos["content"]: {"id": bos["content"], "ids": [bos["id"]], "tokens": [bos["content"]]}}}
+write("tokenizer.json", tokenizer)
+write("generation_config.json", {"eos_token_id": [387, 388]})
+write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": TEMPLATE})
+done = subprocess.run([args.compiler, model, "--batch=3", "--max-seq-len=96", "-o", args.out] + ([f"--mesh={args.mesh}"] if args.mesh else []), capture_output=True, text=True)
+if done.returncode:
+    sys.exit(done.stderr)
+
+
+def run(*words, status=0, text=None):
+    done = subprocess.run([args.out, *words], input=text and text.encode(), capture_output=True, timeout=300)
+    done.stdout, done.stderr = (stream.decode(errors="replace") for stream in (done.stdout, done.stderr))  # every line break as it is
+    if done.returncode != status:
+        sys.exit(f"{words}: exit status {done.returncode}, not {status}: {done.stderr}")
+    return done
+
+
+def answer(*words):
+    """The one line of --json."""
+    return json.loads(run("generate", "--json", "--quiet", *words).stdout)
+
+
+def expect(got, wanted, what):
+    if got != wanted:
+        sys.exit(f"{what}: {got!r}\nexpected {wanted!r}")
+
+
+# A conversation is what the template makes of it, with one BOS and no second one.
+few = "--max-new-tokens=6"
+plain = answer(few, "--prompt=(user) Hi there\n(assistant)")
+expect(answer(few, "--chat", "--prompt=Hi there"), plain, "--chat")
+with_system = answer(few, "--prompt=[Be brief.](user!) Hi there\n(assistant)")
+expect(answer(few, "--chat", "--prompt=Hi there", "--system=Be brief.", "--template-arg=mark=!"), with_system, "--system and --template-arg")
+if with_system == plain:
+    sys.exit("the system's words change nothing: nothing is shown")
+done = run("generate", "--chat", "--prompt=Hi", "--template-arg=thinking=true", status=1)
+expect(done.stderr.count("\n") == 1 and "(--template-arg=thinking=true): the model's chat template reads nothing of that name" in done.stderr, True, done.stderr)
+
+# Any end token of the model ends a turn, the second one of the list, too.
+long = answer("--max-new-tokens=24", "--chat", "--prompt=Hi there")
+expect((long["finish"], len(long["tokens"])), ("length", 24), "without an end token")
+for end in sorted(set(long["tokens"]), key=long["tokens"].index)[2:5]:
+    write("generation_config.json", {"eos_token_id": [387, end]})
+    cut = long["tokens"][:long["tokens"].index(end) + 1]
+    got = answer("--max-new-tokens=24", "--chat", "--prompt=Hi there")
+    expect((got["finish"], got["tokens"]), ("end", cut), f"end token {end}")
+write("generation_config.json", {"eos_token_id": [387, 388]})
+
+# --stop: not printed, wherever tokens cut it.
+text = long["text"]
+for begin in range(1, len(text) - 4, 3):
+    stop = text[begin:begin + 4]
+    got = answer("--max-new-tokens=24", "--chat", "--prompt=Hi there", f"--stop={stop}", "--stop=never said")
+    expect((got["finish"], got["text"]), ("stop", text[:text.index(stop)]), f"--stop={stop}")
+    expect(got["tokens"], long["tokens"][:len(got["tokens"])], f"tokens with --stop={stop}")
+
+# Lines of standard input are turns, and each reads only what is new of its conversation. Whole old turns leave where it does not fit: what chat says is what
+# `generate` says of the text of the turns that are left.
+def fresh(text):
+    return text + ("" if text.endswith("\n") else "\n")
+
+
+def conversation(lines, new):
+    turns, said, left = [], "", 0
+    for line in lines:
+        turns.append([line, None])
+        while True:
+            words = "".join(f"(user) {user}\n" + (f"(assistant) {reply}\n" if reply is not None else "(assistant)") for user, reply in turns)
+            done = subprocess.run([args.out, "generate", "--json", "--quiet", f"--max-new-tokens={new}", f"--prompt={words}"], capture_output=True, text=True)
+            if done.returncode == 0:
+                break
+            if "do not fit" not in done.stderr:
+                sys.exit(done.stderr)
+            turns.pop(0)
+            left += 1
+        turns[-1][1] = json.loads(done.stdout)["text"]
+        said += fresh(turns[-1][1])
+    return said, left
+
+
+lines = [f"{letter} good word" for letter in "abcdef"]
+for words, new in ((["Hi there", "Go on"], 6), (lines, 4)):
+    wanted, left = conversation(words, new)
+    done = run("chat", f"--max-new-tokens={new}", text="\n\n".join(words))
+    expect(done.stdout, wanted, f"a conversation of {len(words)} turns")
+    expect(" leave" in done.stderr, left > 0, f"{left} turns left: {done.stderr}")
+if not left:
+    sys.exit("all turns fit: nothing is shown")
+first = plain["text"]
+read = [int(re.search(r"prefill: (\d+) tokens", run(*words, "--max-new-tokens=6", text=text).stderr)[1])
+        for words, text in ((["chat"], "Hi there\n"), (["chat"], "Hi there\nGo on\n"),
+                            (["generate", f"--prompt=(user) Hi there\n(assistant) {first}\n(user) Go on\n(assistant)"], None))]
+if not read[0] < read[1] <= read[2] + 2:
+    sys.exit(f"one turn reads {read[0]} tokens, two {read[1]}; the whole conversation has {read[2]}")
+
+
+# In a terminal.
+class Terminal:
+    def __init__(self, *words):
+        self.child, self.fd = pty.fork()
+        if self.child == 0:
+            os.environ["TERM"] = "xterm"
+            os.execv(args.out, [args.out, *words])
+        self.seen = ""
+
+    def until(self, pattern, what):
+        """Reads until `pattern` comes, and returns what came before it."""
+        end = time.monotonic() + 60
+        while not (found := re.search(pattern, self.seen)):
+            if time.monotonic() > end or not self.read(end - time.monotonic()):
+                sys.exit(f"{what}: the terminal shows {self.seen!r}, and {pattern!r} does not come")
+        before = self.seen[:found.start()]
+        self.seen = self.seen[found.end():]
+        return re.sub(r"\x1b\[[0-9?]*[a-zA-Z]", "", before)
+
+    def read(self, seconds):
+        if not select.select([self.fd], [], [], max(0, seconds))[0]:
+            return False
+        try:
+            data = os.read(self.fd, 1 << 16)
+        except OSError:
+            return False
+        self.seen += data.decode(errors="replace")
+        return bool(data)
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def leave(self):
+        while self.read(60):
+            pass
+        _, status = os.waitpid(self.child, 0)
+        return os.waitstatus_to_exitcode(status)
+
+
+READY = r"\x1b\[J> "  # the prompt, drawn afresh
+terminal = Terminal("chat", "--max-new-tokens=6")
+terminal.until(READY, "a terminal")
+terminal.type("Hi ther\x7fre\r")  # a letter is taken back
+terminal.until(r"> Hi there\r\x1b\[\d+C\r+\n", "editing")
+shown = terminal.until(READY, "the first answer")
+if fresh(first).replace("\n", "\r\n") not in shown:
+    sys.exit(f"the first answer is shown as {shown!r}, not {first!r}")
+terminal.type("Go on\r")
+terminal.until(READY, "the second answer")
+terminal.type("\x1b[A\x1b[A")  # twice up in the history
+terminal.until(r"> Hi there", "the history")
+terminal.type("\x03")  # what was typed is dropped
+terminal.until(r"\^C", "Ctrl-C while a message is typed")
+terminal.until(READY, "Ctrl-C while a message is typed")
+terminal.type("one\\\rtwo\r")
+terminal.until(r"two", "a message of two lines")
+terminal.until(READY, "a message of two lines")
+terminal.type("\x04")
+status = terminal.leave()
+if status or "prefill: " not in terminal.seen:
+    sys.exit(f"Ctrl-D: exit status {status}, {terminal.seen!r}")
+
+# Ctrl-C stops an answer, and the conversation goes on; a full context makes old turns leave.
+terminal = Terminal("chat", "--quiet", "--prompt=Hi there")
+terminal.until(r"> Hi there\r\n", "a first message")
+terminal.until(re.escape(first[:3].replace("\n", "\r\n")), "the beginning of an answer")
+terminal.type("\x03")
+terminal.until(READY, "Ctrl-C stops an answer")
+terminal.type("And then?\r")
+terminal.until(r"the context of 96 tokens is full: the answer ends here", "an answer of the whole context")
+terminal.until(READY, "an answer of the whole context")
+terminal.type("More\r")
+terminal.until(r"the context of 96 tokens is full: the oldest (turn leaves|2 turns leave) the conversation", "old turns leave")
+terminal.until(READY, "old turns leave")
+terminal.type("x " * 100 + "\r")
+terminal.until(r"error: cannot answer \(a message of \d+ tokens\): the longest context has 96; say it shorter", "a message that does not fit")
+terminal.until(READY, "a message that does not fit")
+terminal.type("\x04")
+status = terminal.leave()
+if status or "prefill" in terminal.seen:
+    sys.exit(f"--quiet: exit status {status}, {terminal.seen!r}")
+
+# Several answers in a terminal say whose they are; Ctrl-C ends a run with its summary.
+terminal = Terminal("generate", "--max-new-tokens=4", "--quiet", "--prompt=Hi\tthere", "--tokens=1,2")
+terminal.until(r"\[1/2\] Hi there\r\n", "whose an answer is")
+terminal.until(r"\[2/2\] 1,2\r\n", "whose an answer is")
+expect(terminal.leave(), 0, "two answers")
+terminal = Terminal("generate", "--prompt=" + "Hi there" * 2, "--max-new-tokens=60", *["--prompt=Hi"] * 400)
+terminal.until(r"\[2/401\]", "many answers")
+os.kill(terminal.child, signal.SIGINT)
+terminal.until(r"\r\nloaded .*; prefill: \d+ tokens in .*; decode: \d+ tokens", "Ctrl-C ends a run")
+expect(terminal.leave(), 130, "the status of Ctrl-C")
+
+# A reader that goes is no error.
+pipe = subprocess.Popen([args.out, "generate", *["--prompt=Hi there"] * 200], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+pipe.stdout.read(1)
+pipe.stdout.close()
+errors = pipe.stderr.read().decode()
+expect((pipe.wait(120), "error" in errors), (0, False), f"a closed pipe: {errors}")
+
+# A damaged template is one line, before anything runs.
+for template, why in (("{{ bos_token", "line 1"), ("{{ raise_exception('no such role') }}", "no such role")):
+    write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": template})
+    for words in (["generate", "--chat", "--prompt=Hi"], ["chat", "--prompt=Hi"]):
+        done = run(*words, status=1)
+        if done.stdout or not done.stderr.startswith("error: cannot") or done.stderr.count("\n") != 1 or why not in done.stderr:
+            sys.exit(f"{template}, {words}: {done.stderr!r}")
+print(f"ok: {read[0]} tokens of one turn read, {read[1]} of two, which have {read[2]}")
