@@ -1,6 +1,7 @@
 //===- CompileOptions.cpp - The command line of llm-compile ---------------===//
 #include "tessera/Pipelines/CompileOptions.h"
 
+#include "FilesApart.h"
 #include "ParseBytes.h"
 #include "Templates.h"
 
@@ -12,8 +13,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Option/ArgList.h"
 #include "llvm/Option/OptTable.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
@@ -68,16 +67,6 @@ const opt::OptTable &flagTable() {
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
-
-/// `file` is there, and MODEL or one of the kinds of files that are read from it.
-bool isReadFrom(llvm::StringRef file, llvm::StringRef model) {
-  using namespace llvm::sys;
-  if (file.empty() || !fs::exists(file))
-    return false;
-  llvm::StringRef folder = path::parent_path(file), kind = path::extension(file);
-  return fs::equivalent(file, model) || ((kind == ".safetensors" || kind == ".json") &&
-                                         fs::equivalent(folder.empty() ? "." : folder, model));
-}
 
 Failure badFlag(const llvm::Twine &flag, const llvm::Twine &why, const llvm::Twine &hint = "") {
   return {"cannot compile", flag.str(), why.str(), hint.str()};
@@ -175,7 +164,7 @@ private:
   Status dumpRungs(StringRef flag, StringRef value) { return text(flag, value, options.dumpRungs); }
   Status text(StringRef flag, StringRef value, std::string &out) {
     if (value.empty())
-      return badFlag(flag, "has an empty value");
+      return badFlag(flag, "has an empty value", "write one behind it, or leave the flag out");
     out = value.str();
     return {};
   }
@@ -452,11 +441,8 @@ Result<CompileOptions> Parser::finish() {
     return badFlag("--report=" + options.report,
                    "there are no collectives yet with --compile-to=" + rungName(options.compileTo),
                    "choose --compile-to=spmd or leave it out");
-  if (!options.report.empty() && options.report == options.output)
-    return badFlag("--report=" + options.report, "is the output, too", "name another file");
-  for (auto [flag, file] : {std::pair("-o ", &options.output), std::pair("--report=", &options.report)})
-    if (isReadFrom(*file, options.model))
-      return badFlag(flag + *file, "is a file of the model, which would be lost", "name another file");
+  if (Status apart = checkFilesApart(options); !apart)
+    return apart.takeFailure();
   if (!options.shard.empty() && options.mesh.empty())
     return badFlag("--shard=" + options.shard, "there is no mesh to shard over",
                    "give --mesh=AXIS=SIZE,... as well");

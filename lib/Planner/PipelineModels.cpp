@@ -14,6 +14,7 @@ static schedule::PipelineModel modelOf(const StageCosts &costs, const CompileOpt
   model.once = costs.of(Figure::Once);
   model.messageBytes = costs.messageBytes();
   model.link = secondsOfMessage(link, model.messageBytes);
+  model.wire = model.messageBytes / link.bandwidth;
   model.shared = costs.sharedBytes() > 0 ? secondsOfMessage(link, costs.sharedBytes()) : 0;
   if (!options.memory) {
     // Bytes are not known: of plans that are alike, the one that keeps fewer layers' values takes less.
@@ -39,6 +40,7 @@ static schedule::PipelineModel between(schedule::PipelineModel a, const schedule
                     &Model::weights, &Model::saved, &Model::freed, &Model::made})
     a.*part = schedule::plus(schedule::plus(a.*part, a.*part, -way), b.*part, way);
   a.link += way * (b.link - a.link);
+  a.wire += way * (b.wire - a.wire);
   a.shared += way * (b.shared - a.shared);
   a.messageBytes += way * (b.messageBytes - a.messageBytes);
   return a;

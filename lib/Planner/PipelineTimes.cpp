@@ -53,9 +53,12 @@ StageTimes timesOf(const std::vector<StageFigures> &stages, const std::vector<in
     add("chunk", Figure::Chunk);
     add("token", Figure::Token);
   }
-  std::vector<double> &links = times["link"];
-  for (size_t s = 0; s + 1 < stages.size(); ++s)
-    links.push_back(secondsOfMessage(link, double(std::max(stages[s].sent, stages[s + 1].sentBack))));
+  for (size_t s = 0; s + 1 < stages.size(); ++s) {
+    const auto bytes = double(std::max(stages[s].sent, stages[s + 1].sentBack));
+    times["link"].push_back(secondsOfMessage(link, bytes));
+    if (task == Task::Train) // the simulator's
+      times["wire"].push_back(bytes / link.bandwidth);
+  }
   return times;
 }
 

@@ -84,7 +84,7 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
   for (size_t s = 0; s < list.size(); ++s) {
     const Json &stage = list[s];
     const double ofChunk = stage["sends_bytes_of_chunk"], ofToken = stage["sends_bytes_of_token"];
-    page += "stage " + std::to_string(s) + "      " + layersText(stages.spec().stages[s]) + ", caches " +
+    page += column("stage " + std::to_string(s)) + layersText(stages.spec().stages[s]) + ", caches " +
             mega(stage["cache_bytes"]) +
             (ofChunk > 0 ? ", sends " + mega(ofChunk) + " a chunk and " + mega(ofToken) + " a token" : "") +
             (predicted.is_null() ? ""

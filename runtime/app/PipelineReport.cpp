@@ -254,7 +254,7 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
           " a rank\n";
   for (size_t s = 0; s < pipeline["stages"].size(); ++s) {
     const Json &stage = pipeline["stages"][s];
-    page += "stage " + std::to_string(s) + "      at " + std::to_string(stage["at"].get<int64_t>()) + ", " +
+    page += column("stage " + std::to_string(s)) + "at " + std::to_string(stage["at"].get<int64_t>()) + ", " +
             layersText(stages.spec().stages[s]) + ", weights " + mega(stage["weight_bytes"]) + ", arena " +
             mega(stage["arena_bytes"]) + microBatchText(stage) + "\n";
   }
@@ -269,7 +269,7 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
             percent(predicted["bubble"]) + "\n";
     for (size_t s = 0; s < pipeline["stages"].size(); ++s)
       page +=
-          "  stage " + std::to_string(s) + "    forward " + milliseconds(predicted["forward"][s]) +
+          column("  stage " + std::to_string(s)) + "forward " + milliseconds(predicted["forward"][s]) +
           backwardText(pipeline["stages"][s], predicted["input_gradient"][s],
                        predicted["weight_gradient"][s]) +
           ", once a step " + milliseconds(predicted["once"][s]) +

@@ -32,7 +32,8 @@ void putPrediction(const StagePrograms &stages, const Prediction &prediction, in
       } else if (schedule::sends(action.kind)) {
         const double link = schedule::Costs::of(prediction.costs.costs.link,
                                                 std::min(action.stage, schedule::otherEnd(action)));
-        const int64_t begin = nanoseconds(span.end), there = nanoseconds(span.end + link);
+        const double departure = step.simulation.departures[size_t(at)][i];
+        const int64_t begin = nanoseconds(departure), there = nanoseconds(departure + link);
         size_t lane = 0;
         while (lane < lanes.size() && lanes[lane] > begin)
           ++lane;

@@ -1,5 +1,6 @@
 #include "ReportText.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace tessera::runtime {
@@ -22,6 +23,11 @@ std::string milliseconds(double seconds) {
 std::string counted(int64_t n, const std::string &what) {
   const bool isSibilant = what.size() > 2 && what.compare(what.size() - 2, 2, "ch") == 0;
   return std::to_string(n) + " " + what + (n == 1 ? "" : isSibilant ? "es" : "s");
+}
+
+std::string column(std::string label) {
+  label.resize(std::max<size_t>(label.size() + 1, 13), ' ');
+  return label;
 }
 
 } // namespace tessera::runtime

@@ -174,7 +174,7 @@ static void checkWrittenFiles(const TrainJob &job, const TrainSpec &spec, bool w
     if (job.data->countedTokens(0) == 0)
       throw Error("cannot write tensors", "--grads=" + options.grads,
                   "none of the rows of step 1 has a token to predict", "leave it out");
-    const WrittenFile grads{"cannot write tensors", "--grads", options.grads};
+    const WrittenFile grads{"cannot write tensors", "--grads=", options.grads};
     checkApart(grads, job.origin, {options.data, options.eval, options.log, options.trace});
     std::error_code none;
     if (std::filesystem::exists(options.grads, none) &&
@@ -184,13 +184,13 @@ static void checkWrittenFiles(const TrainJob &job, const TrainSpec &spec, bool w
       checkCanBeWritten(grads);
   }
   if (!options.trace.empty()) {
-    const WrittenFile trace{"cannot trace", "--trace", options.trace};
+    const WrittenFile trace{"cannot trace", "--trace=", options.trace};
     checkApart(trace, job.origin, {options.data, options.eval, options.log});
     if (writes)
-      checkCanBeWritten({"cannot write trace", "--trace", options.trace});
+      checkCanBeWritten({"cannot write trace", "--trace=", options.trace});
   }
   if (!options.log.empty()) {
-    checkApart({"cannot write log", "--log", options.log}, job.origin, {options.data, options.eval});
+    checkApart({"cannot write log", "--log=", options.log}, job.origin, {options.data, options.eval});
     if (writes)
       check(train::TrainingLog::check(options.log));
   }

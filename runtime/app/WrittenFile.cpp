@@ -26,20 +26,27 @@ void checkApart(const WrittenFile &file, const WeightOrigin &origin, const std::
   for (const auto &[name, state] : origin.states)
     isUsed |= state->isReadFrom(file.path);
   if (isUsed)
-    throw Error(file.what, file.path, "this run reads that file",
-                "name another file with " + file.flag + "=");
+    throw Error(file.what, file.path, "this run reads that file", "name another file with " + file.flag);
   for (const std::string &other : others)
     if (!other.empty() &&
         (placeOf(other) == placeOf(file.path) || std::filesystem::equivalent(file.path, other, none)))
       throw Error(file.what, file.path, "this run reads or writes that file",
-                  "name another file with " + file.flag + "=");
+                  "name another file with " + file.flag);
+}
+
+void checkKeepsModels(const WrittenFile &file, const std::vector<std::string> &models) {
+  checkApart(file, {});
+  for (const std::string &model : models)
+    if (!model.empty() && io::isFileOfModel(file.path, model))
+      throw Error(file.what, file.path, "it is a file of the model, which would be lost",
+                  "name another file with " + file.flag);
 }
 
 void checkCanBeWritten(const WrittenFile &file) {
   std::error_code none;
   if (std::filesystem::exists(file.path, none) && !std::filesystem::is_regular_file(file.path, none)) {
     if (std::filesystem::is_directory(file.path, none))
-      throw Error(file.what, file.path, "it is a folder", "name a file with " + file.flag + "=");
+      throw Error(file.what, file.path, "it is a folder", "name a file with " + file.flag);
     return; // a pipe, which whoever reads it would see opened
   }
   io::OutputFile probe(file.path, file.what);

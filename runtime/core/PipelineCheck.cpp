@@ -159,10 +159,10 @@ struct PipelineChecker {
       return;
     std::set<std::string> names, wanted{"chunk", "token", "link"};
     if (m.train)
-      wanted = {"forward", "input_gradient", "weight_gradient", "once", "shared", "link"};
+      wanted = {"forward", "input_gradient", "weight_gradient", "once", "shared", "link", "wire"};
     for (const auto &[name, seconds] : p.times) {
       names.insert(name);
-      require(seconds.size() == p.stages.size() - (name == "link"), "pipeline, times",
+      require(seconds.size() == p.stages.size() - (name == "link" || name == "wire"), "pipeline, times",
               "has " + std::to_string(seconds.size()) + " numbers for " + name);
       for (double one : seconds)
         require(one >= 0, "pipeline, times", name + " has a negative number");

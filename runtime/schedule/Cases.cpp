@@ -59,7 +59,7 @@ private:
     size_t equals = word.find('=');
     std::string key = word.substr(0, equals), value = equals == word.npos ? "" : word.substr(equals + 1);
     if (std::find(seen_.begin(), seen_.end(), key) != seen_.end())
-      return wrong(key + " is given twice", "it once");
+      return wrong(key + " is given twice", "give it once");
     seen_.push_back(key);
     const std::map<std::string, std::pair<int32_t *, int32_t>> counts = {{"p", {&options_.ranks, 1}},
                                                                          {"m", {&options_.microBatches, 1}},
@@ -88,7 +88,7 @@ private:
       return value == "sync" ? Status() : number(key, value, options_.transport.sendBuffers, 0);
     }
     return wrong("a case has no \"" + key + "\"",
-                 "p, m, v, lower, active, F, I, W, pair, link, sends, recv, hold, free or made");
+                 "p, m, v, lower, active, F, I, W, pair, link, wire, sends, recv, hold, free or made");
   }
 
   static Status number(const std::string &key, const std::string &value, int32_t &number, int32_t least) {

@@ -46,6 +46,7 @@ Costs costsOf(const PipelineModel &model, const StageSizes &sizes) {
   costs.backwardInput = stageCosts(model.backwardInput, sizes);
   costs.backwardWeight = stageCosts(model.backwardWeight, sizes);
   costs.link = {model.link};
+  costs.wire = {model.wire};
   costs.hold = stageCosts(model.saved, sizes);
   costs.freed = stageCosts(model.freed, sizes);
   costs.made = model.made.layers.empty() ? std::vector<double>{0} : stageCosts(model.made, sizes);

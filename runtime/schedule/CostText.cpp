@@ -15,9 +15,10 @@ std::vector<double> *costOf(Costs &costs, const std::string &key) {
     const char *key;
     std::vector<double> &numbers;
   };
-  for (const Row &row : {Row{"F", costs.forward}, Row{"I", costs.backwardInput},
-                         Row{"W", costs.backwardWeight}, Row{"pair", costs.pair}, Row{"link", costs.link},
-                         Row{"hold", costs.hold}, Row{"free", costs.freed}, Row{"made", costs.made}})
+  for (const Row &row :
+       {Row{"F", costs.forward}, Row{"I", costs.backwardInput}, Row{"W", costs.backwardWeight},
+        Row{"pair", costs.pair}, Row{"link", costs.link}, Row{"wire", costs.wire}, Row{"hold", costs.hold},
+        Row{"free", costs.freed}, Row{"made", costs.made}})
     if (key == row.key)
       return &row.numbers;
   return nullptr;
@@ -41,9 +42,10 @@ Status readCost(const std::string &key, const std::string &value, std::vector<do
 }
 
 Status checkCosts(const Costs &costs, int32_t stages) {
-  for (const char *key : {"F", "I", "W", "pair", "link", "hold", "free", "made"}) {
+  for (const char *key : {"F", "I", "W", "pair", "link", "wire", "hold", "free", "made"}) {
     size_t given = costOf(const_cast<Costs &>(costs), key)->size();
-    int32_t count = std::string(key) == "link" ? stages - 1 : stages;
+    const bool isOfPairs = std::string(key) == "link" || std::string(key) == "wire";
+    int32_t count = isOfPairs ? stages - 1 : stages;
     if (given > 1 && given != size_t(count))
       return wrong(std::string(key) + " has " + std::to_string(given) + " numbers",
                    "one, or " + std::to_string(count));
@@ -74,7 +76,7 @@ Result<Costs> parseCosts(const std::string &text, const std::string &path) {
     size_t equals = word.find('=');
     std::string key = word.substr(0, equals);
     std::vector<double> *numbers = equals == word.npos ? nullptr : costOf(costs, key);
-    if (!numbers || key == "hold" || key == "free" || key == "made")
+    if (!numbers || key == "wire" || key == "hold" || key == "free" || key == "made")
       return fail("\"" + word + "\" is no duration", "F=4,5 I=4 W=4 pair=8 link=2, in milliseconds");
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
       return fail(key + " is given twice", "give it once");

@@ -304,6 +304,9 @@ Result<PipelineChoice> parsePipelineChoice(std::string_view text) {
     return Failure{"cannot read the flag", "--pipeline=" + std::string(text), std::move(why),
                    std::move(hint)};
   };
+  if (text.substr(0, colon) == "auto")
+    return refuse("auto chooses the stages of a rank, too",
+                  "--pipeline=auto, or interleaved" + std::string(text.substr(colon)));
   if (!choice.name) {
     if (text.find_first_of("/.") == text.npos)
       return refuse("no schedule is called \"" + std::string(text.substr(0, colon)) + "\"",
@@ -318,10 +321,11 @@ Result<PipelineChoice> parsePipelineChoice(std::string_view text) {
     choice.stagesPerRank = c >= '0' && c <= '9' && choice.stagesPerRank < 100000
                                ? choice.stagesPerRank * 10 + (c - '0')
                                : 1000000;
-  if (choice.stagesPerRank < 1 || choice.stagesPerRank >= 1000000)
-    return refuse("\"" + std::string(digits) + "\" is no number of stages a rank",
-                  std::string(scheduleName(*choice.name)) + ":2");
   const std::string name(scheduleName(*choice.name));
+  if (choice.stagesPerRank < 1 || choice.stagesPerRank > kMostStagesPerRank)
+    return refuse("\"" + std::string(digits) + "\" is no number of stages a rank from 1 to " +
+                      std::to_string(kMostStagesPerRank),
+                  "--pipeline=" + name + (takesStagesPerRank(*choice.name) ? ":2" : ""));
   if (const int32_t own = isVShaped(*choice.name) ? 2 : 1;
       !takesStagesPerRank(*choice.name) && choice.stagesPerRank != own)
     return refuse(name + (own == 1 ? " has one stage a rank" : " has two stages a rank"),

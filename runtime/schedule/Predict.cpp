@@ -22,6 +22,7 @@ StepCosts stepCosts(const std::map<std::string, std::vector<double>> &times) {
   costs.costs.backwardInput = of("input_gradient");
   costs.costs.backwardWeight = of("weight_gradient");
   costs.costs.link = of("link");
+  costs.costs.wire = of("wire");
   costs.once = of("once");
   costs.shared = of("shared");
   return costs;

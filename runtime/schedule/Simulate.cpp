@@ -28,7 +28,9 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 // What is known of a message, or of a value that stays on its rank: the output of a stage's forward, or the
 // gradient of its input. Times are kUnknown until they are known.
 struct Message {
-  double sent = kUnknown;    // the send stands here; without sends and receives, the end of the maker
+  // When it goes: the send stands here, or, without sends and receives, the maker has ended; and the wire is
+  // free.
+  double sent = kUnknown;
   double reached = kUnknown; // the receiver stands at the receive
   double done = kUnknown;    // it is there and received
 };
@@ -41,10 +43,11 @@ public:
   Walk(const Schedule &schedule, const Costs &costs, const Transport &transport)
       : schedule_(schedule), costs_(costs), transport_(transport), next_(schedule.ranks.size(), 0),
         clock_(schedule.ranks.size(), 0), start_(schedule.ranks.size(), kUnknown),
-        sent_(schedule.ranks.size()),
+        sent_(schedule.ranks.size()), wireFree_(schedule.ranks.size() * schedule.ranks.size(), 0),
         messages_(2 * size_t(schedule.numStages()) * size_t(schedule.microBatches)) {
     for (const ActionList &list : schedule.ranks) {
       result_.spans.emplace_back(list.size());
+      result_.departures.emplace_back(list.size(), 0);
       for (const Action &action : list)
         sends_ |= sends(action.kind) || receives(action.kind);
     }
@@ -99,6 +102,19 @@ private:
   }
   double link(int32_t from, int32_t to) const {
     return schedule_.crosses(from, to) ? Costs::of(costs_.link, std::min(from, to)) : 0;
+  }
+
+  // When a message that is ready at `time` has the wire, which it keeps then. What a rank sends goes in the
+  // order of its list.
+  double onWire(int32_t from, int32_t to, double time) {
+    if (!schedule_.crosses(from, to))
+      return time;
+    const size_t sender = size_t(schedule_.rankOfStage[size_t(from)]),
+                 receiver = size_t(schedule_.rankOfStage[size_t(to)]);
+    double &free = wireFree_[sender * schedule_.ranks.size() + receiver];
+    const double begin = std::max(time, free);
+    free = begin + Costs::of(costs_.wire, std::min(from, to));
+    return begin;
   }
 
   // When what a computing action takes is there.
@@ -183,14 +199,16 @@ private:
           (sends_ && schedule_.crosses(part.stage, to)))
         continue;
       Message &value = message(forward, part.stage, part.microBatch);
-      value.sent = value.reached = time;
+      value.reached = time;
+      value.sent = onWire(part.stage, to, time);
       settle(value, part.stage, to);
     }
   }
 
   void step(size_t rank) {
     const Action done = action(rank);
-    Span &span = result_.spans[rank][next_[rank]];
+    const size_t at = next_[rank];
+    Span &span = result_.spans[rank][at];
     span.begin = start_[rank];
     span.end = span.begin + (computes(done.kind) ? costs_.duration(done) : 0);
     clock_[rank] = span.end;
@@ -202,7 +220,7 @@ private:
     }
     if (sends(done.kind)) {
       Message &message = messageOf(done);
-      message.sent = span.end;
+      message.sent = result_.departures[rank][at] = onWire(done.stage, otherEnd(done), span.end);
       if (transport_.sendBuffers != kEndless)
         sent_[rank].push_back(&message);
       settle(message, done.stage, otherEnd(done));
@@ -238,6 +256,7 @@ private:
   std::vector<double> start_;                      // [ranks], when that action begins, as far as is known
   std::vector<size_t> ready_;                      // ranks that may have a start; may name one more than once
   std::vector<std::vector<const Message *>> sent_; // [ranks], those that may not be done
+  std::vector<double> wireFree_;                   // [from][to], when the wire has no message any more
   std::vector<Message> messages_;                  // [stages][micro-batches][forward, backward]
 };
 

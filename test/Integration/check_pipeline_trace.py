@@ -100,7 +100,7 @@ for rank in range(info["ranks"]):
 
 # The lists with the times that are predicted, as a case of facts.
 predicted = pipeline["predicted"]
-words = [f"{word}=" + ",".join(map(repr, predicted[name])) for word, name in (("F", "forward"), ("I", "input_gradient"), ("W", "weight_gradient"), ("link", "link"))]
+words = [f"{word}=" + ",".join(map(repr, predicted[name])) for word, name in (("F", "forward"), ("I", "input_gradient"), ("W", "weight_gradient"), ("link", "link"), ("wire", "wire"))]
 case = f"case file p={info['mesh'][pipeline['axis']]} m={MICRO} v={len(pipeline['stages']) // info['mesh'][pipeline['axis']]} recv=posted sends={pipeline['send_buffers']} {' '.join(words)}\n"
 case += "".join(f"r{at} {actions}\n" for at, actions in enumerate(pipeline["lists"]))
 with open(path("case"), "w") as file:

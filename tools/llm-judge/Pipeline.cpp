@@ -7,6 +7,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Execution/Weights.h"
 #include "tessera/Import/Import.h"
+#include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Reference/Judge.h"
 #include "tessera/runtime/schedule/Choose.h"
@@ -121,8 +122,9 @@ Status PipelineJudge::lower() {
   options.lossScale = 0;
   PassManager wholeOf(&context);
   buildPhases(wholeOf, Rung::Step, Rung::Step, options);
+  DiagnosticCollector errors(context);
   if (failed(wholeOf.run(*whole)) || failed(stagesOf.run(*cut)))
-    return Failure{"cannot lower the model", judgement.options.model, "a pass failed", "its error is above"};
+    return errors.failure("cannot lower the model", judgement.options.model);
   auto table = *cut->getOps<dist::PipelineOp>().begin();
   for (auto stage : table.getStages().getAsRange<dist::StageAttr>()) {
     Stage next;

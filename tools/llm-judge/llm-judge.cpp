@@ -368,9 +368,12 @@ int main(int argc, char **argv) {
     return fail("micro-batches, steps, dtype, recompute, loss-chunks, dropout: of --training or --stages; "
                 "leave them out");
   if (!stages.empty()) {
-    if (machine || randomPrograms || training || !expectedFile.empty() ||
-        (!pipeline.empty() && rung != "parts") || inputFile.empty() || rung == "graph" || microBatches < 1 ||
-        trainingSteps < 0 || lossChunks < 0 || !(dropout >= 0 && dropout < 1))
+    if (!pipeline.empty() && rung != "parts")
+      return fail("pipeline (" + pipeline +
+                  "): of the parts of --stages; give --rung=parts, or leave it out");
+    if (machine || randomPrograms || training || !expectedFile.empty() || inputFile.empty() ||
+        rung == "graph" || microBatches < 1 || trainingSteps < 0 || lossChunks < 0 ||
+        !(dropout >= 0 && dropout < 1))
       return fail(
           "stages (" + inputFile +
           "): of a model or a .mlir file with --rung=step, sharded, spmd or parts, --pipeline=NAME of parts, "

@@ -103,9 +103,10 @@ TEST(Cases, WordsThatAreWrongAreErrorsOfTheirCase) {
            {"gpipe p=2", "p and m are needed; p=4 m=8"},
            {"gpipe p=x m=2", "p=x is no number from 1 on; p=4"},
            {"gpipe p=2 m=0", "m=0 is no number from 1 on; m=4"},
-           {"gpipe p=2 m=2 m=3", "m is given twice; it once"},
-           {"gpipe p=2 m=2 q=3", "a case has no \"q\"; p, m, v, lower, active, F, I, W, pair, link, sends, "
-                                 "recv, hold, free or made"},
+           {"gpipe p=2 m=2 m=3", "m is given twice; give it once"},
+           {"gpipe p=2 m=2 q=3",
+            "a case has no \"q\"; p, m, v, lower, active, F, I, W, pair, link, wire, sends, "
+            "recv, hold, free or made"},
            {"gpipe p=2 m=2 lower=early", "lower=early is no lowering; late, eager or full"},
            {"gpipe p=2 m=2 recv=never", "recv=never is no way to receive; blocking or posted"},
            {"gpipe p=2 m=2 F=1,2,3", "F has 3 numbers; one, or 2"},

@@ -80,6 +80,18 @@ TEST(Generate, TheFlagNamesAScheduleAFileOrNeither) {
   for (const char *text :
        {"", "gpip", "gpip:2", "zb1p:", "zb1p:x", "zb1p:0", "zb1p:-1", "zb1p:99999999999", "auto:2"})
     EXPECT_FALSE(parsePipelineChoice(text)) << text;
+  EXPECT_EQ(parsePipelineChoice("interleaved:256")->stagesPerRank, 256);
+  EXPECT_EQ(
+      parsePipelineChoice("interleaved:257").failure().message(),
+      "cannot read the flag (--pipeline=interleaved:257): \"257\" is no number of stages a rank from 1 to "
+      "256; --pipeline=interleaved:2");
+  EXPECT_EQ(parsePipelineChoice("1f1b:0").failure().message(),
+            "cannot read the flag (--pipeline=1f1b:0): \"0\" is no number of stages a rank from 1 to 256; "
+            "--pipeline=1f1b");
+  EXPECT_EQ(
+      parsePipelineChoice("auto:2").failure().message(),
+      "cannot read the flag (--pipeline=auto:2): auto chooses the stages of a rank, too; --pipeline=auto, or "
+      "interleaved:2");
   EXPECT_EQ(parsePipelineChoice("zb2p").failure().message(),
             "cannot read the flag (--pipeline=zb2p): no schedule is called \"zb2p\"; auto, gpipe, 1f1b, "
             "looped-bfs, "

@@ -221,6 +221,11 @@ TEST(Lower, MessagesTravelAsRanksThatLookAtEachOtherSay) {
   for (int i = 0; i < 3000; ++i) {
     Schedule lowered = lower(random.next(), kLowerings[random.below(3)]);
     Costs costs = random.costs(lowered, random.below(2));
+    if (random.below(2)) {
+      costs.wire.clear();
+      for (double link : costs.link)
+        costs.wire.push_back(random.below(int32_t(link) + 1));
+    }
     Transport transport;
     transport.postedReceives = random.below(2);
     transport.synchronousSends = random.below(4) == 0;

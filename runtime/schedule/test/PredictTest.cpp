@@ -39,16 +39,37 @@ TEST(Predict, NumbersAreReadByTheirNames) {
                                      {"input_gradient", {3, 4}},
                                      {"weight_gradient", {5, 6}},
                                      {"link", {7}},
+                                     {"wire", {6}},
                                      {"once", {8, 9}},
                                      {"shared", {10, 11}}});
   EXPECT_EQ(costs.costs.forward, (std::vector<double>{1, 2}));
   EXPECT_EQ(costs.costs.backwardInput, (std::vector<double>{3, 4}));
   EXPECT_EQ(costs.costs.backwardWeight, (std::vector<double>{5, 6}));
   EXPECT_EQ(costs.costs.link, (std::vector<double>{7}));
+  EXPECT_EQ(costs.costs.wire, (std::vector<double>{6}));
   EXPECT_EQ(costs.once, (std::vector<double>{8, 9}));
   EXPECT_EQ(costs.shared, (std::vector<double>{10, 11}));
   // What nobody says takes no time.
   EXPECT_EQ(predictStep(lists(), stepCosts({})).seconds(), 0);
+}
+
+TEST(Predict, MessagesTakeTurnsOnAWire) {
+  // Eight messages of 5, of which the wire has each for 4: the last one is there 4 * 7 + 5 behind the first
+  // send.
+  const Schedule sends = lower(generate(Name::GPipe, 2, 8).take(), Lowering::Eager);
+  Costs costs;
+  costs.forward = {1, 0};
+  costs.backwardInput = costs.backwardWeight = {0};
+  costs.link = {5};
+  EXPECT_EQ(simulate(sends, costs).makespan, 8 + 5 + 5);
+  costs.wire = {4};
+  const Simulation run = simulate(sends, costs);
+  EXPECT_EQ(run.makespan, 1 + 4 * 7 + 5 + 4 * 7 + 5);
+  std::vector<double> departures;
+  for (size_t i = 0; i < sends.ranks[0].size(); ++i)
+    if (schedule::sends(sends.ranks[0][i].kind))
+      departures.push_back(run.departures[0][i]);
+  EXPECT_EQ(departures, (std::vector<double>{1, 5, 9, 13, 17, 21, 25, 29}));
 }
 
 TEST(Predict, BuffersAreThoseOfThePlan) {

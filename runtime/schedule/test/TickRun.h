@@ -88,7 +88,9 @@ private:
       if ((transport_.sendBuffers != kEndless && undone >= transport_.sendBuffers) ||
           (transport_.synchronousSends && message.reached < 0))
         return false;
-      message.sent = now;
+      double &free = free_[{rank, schedule_.rankOfStage[size_t(otherEnd(action))]}];
+      message.sent = std::max(now, free);
+      free = message.sent + Costs::of(costs_.wire, std::min(action.stage, otherEnd(action)));
       outstanding_[rank].push_back(&message);
     } else if (waitsForSend(action.kind) && !flight(action).done(now)) {
       return false;
@@ -105,6 +107,7 @@ private:
   std::vector<double> until_;
   std::map<Key, Flight> flights_;
   std::map<Key, double> ends_;
+  std::map<std::pair<size_t, int32_t>, double> free_; // from a rank to another, when the wire is free
   std::vector<std::vector<Flight *>> outstanding_;
   bool news_ = false;
 };

@@ -71,7 +71,8 @@ static LogicalResult verifyTimes(PipelineOp op) {
     return success();
   for (NamedAttribute one : times) {
     auto seconds = dyn_cast<DenseF64ArrayAttr>(one.getValue());
-    const size_t wanted = op.getStages().size() - (one.getName() == "link");
+    const bool isOfPairs = one.getName() == "link" || one.getName() == "wire";
+    const size_t wanted = op.getStages().size() - isOfPairs;
     if (!seconds || size_t(seconds.size()) != wanted)
       return op.emitOpError() << "times of " << one.getName() << ": expected " << wanted
                               << " numbers of type f64, found " << one.getValue();

@@ -121,5 +121,9 @@ private:
   std::map<std::string, GgufValue, std::less<>> metadata_;
 };
 
+// Whether the file at `path` is there and belongs to the model at `model`: the file itself, or weights and
+// texts of the directory. Without opening any.
+bool isFileOfModel(const std::string &path, const std::string &model);
+
 } // namespace tessera::io
 #endif

@@ -17,6 +17,7 @@ struct PipelineModel {
   LayerCosts forward, backwardInput, backwardWeight;
   LayerCosts once; // seconds of a stage before and behind the list, once a step; no layers: none
   double link = 0; // seconds from a send to the value being there
+  double wire = 0; // of them those in which no other message goes the same way
   // Seconds in which the gradients of weights that the first and the last stage have both (a tied table)
   // travel, where these lie on two ranks.
   double shared = 0;

@@ -45,6 +45,8 @@ struct PipelineChoice {
   std::string file;
   bool isAuto() const { return !name && file.empty(); }
 };
+// More stages a rank are refused: no model has so many layers.
+inline constexpr int32_t kMostStagesPerRank = 256;
 Result<PipelineChoice> parsePipelineChoice(std::string_view text);
 
 } // namespace tessera::schedule

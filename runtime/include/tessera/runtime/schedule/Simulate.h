@@ -16,6 +16,9 @@ struct Costs {
   // From a send to the message being there, by the lower of the two stages. What stays on its rank takes
   // none.
   std::vector<double> link{0};
+  // Of that, in which the message has the wire between the two ranks to itself: another one the same way
+  // begins behind it.
+  std::vector<double> wire{0};
   // Bytes, or another unit: what a stage keeps for backward from its forward on, how much of it I frees, and
   // what I makes for W, from its beginning on; W frees the rest.
   std::vector<double> hold{1}, freed{0}, made{0};
@@ -48,6 +51,8 @@ struct Simulation {
   double makespan = 0;                  // when the last action ends
   std::vector<double> busy;             // [ranks], time of compute
   std::vector<std::vector<Span>> spans; // [ranks][actions]
+  // [ranks][actions] Of sends: when the message has the wire. 0 elsewhere.
+  std::vector<std::vector<double>> departures;
   // [ranks] Most sends whose receive is not done, at the times that these costs give.
   std::vector<int32_t> sendsInFlight;
   // Where ranks stand that cannot go on; empty if all lists end. Then nothing but `spans` of what ran is set.
