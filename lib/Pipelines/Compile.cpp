@@ -3,6 +3,7 @@
 
 #include "Executable.h"
 #include "FitMemory.h"
+#include "Made.h"
 #include "OutputFiles.h"
 #include "Progress.h"
 #include "Report/Markup.h"
@@ -180,6 +181,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   if (!loaded)
     return loaded.takeFailure();
   OwningOpRef<ModuleOp> module = loaded.take();
+  llvm::errs() << idleAxes(*module, options);
 
   std::vector<Explanation> explanations; // of the program, or of each that stages have
   OwningOpRef<ModuleOp> step;            // kept for the report's reasons
@@ -239,7 +241,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   }
   if (options.compileTo != Rung::Binary)
     return writeText(options.output, [&](llvm::raw_ostream &os) { os << *module << "\n"; });
-  return makeExecutable(*module, options, installation, [&](const std::string &object) -> Status {
+  Status made = makeExecutable(*module, options, installation, [&](const std::string &object) -> Status {
     if (!check)
       return {};
     progress.begin("checking");
@@ -249,6 +251,11 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     llvm::outs() << *line << "\n";
     return {};
   });
+  if (!made)
+    return made;
+  progress.end();
+  llvm::errs() << describeMade(options);
+  return {};
 }
 
 } // namespace tessera

@@ -2,6 +2,7 @@
 #include "tessera/Pipelines/CompileOptions.h"
 
 #include "FilesApart.h"
+#include "FlagTable.h"
 #include "ParseBytes.h"
 #include "Templates.h"
 
@@ -19,7 +20,6 @@
 
 using llvm::StringRef;
 namespace opt = llvm::opt;
-using opt::DefaultVis, opt::HelpHidden; // named by the table
 
 namespace tessera {
 
@@ -29,40 +29,6 @@ static constexpr llvm::StringLiteral kRungs[] = {"graph",   "step", "sharded", "
 StringRef rungName(Rung rung) { return kRungs[int(rung)]; }
 
 namespace {
-
-//===----------------------------------------------------------------------===//
-// CompileOptions.td
-//===----------------------------------------------------------------------===//
-
-#define OPTTABLE_STR_TABLE_CODE
-#include "CompileOptions.inc"
-#undef OPTTABLE_STR_TABLE_CODE
-#define OPTTABLE_PREFIXES_TABLE_CODE
-#include "CompileOptions.inc"
-#undef OPTTABLE_PREFIXES_TABLE_CODE
-
-enum FlagId {
-  OPT_INVALID = 0,
-#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
-#include "CompileOptions.inc"
-#undef OPTION
-};
-
-constexpr opt::OptTable::Info kFlagInfos[] = {
-#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
-#include "CompileOptions.inc"
-#undef OPTION
-};
-
-class FlagTable : public opt::GenericOptTable {
-public:
-  FlagTable() : GenericOptTable(OptionStrTable, OptionPrefixesTable, kFlagInfos) {}
-};
-
-const opt::OptTable &flagTable() {
-  static const FlagTable table;
-  return table;
-}
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -93,15 +59,6 @@ Result<int> readChoice(StringRef flag, StringRef value, llvm::ArrayRef<llvm::Str
                  "choose one of " + llvm::join(choices, ", "));
 }
 
-/// `--cpu`, ...: the flags of all targets.
-std::vector<std::string> targetFlags() {
-  std::vector<std::string> flags;
-  for (const TargetDescription &target : registeredTargets())
-    for (const TargetOption &option : target.options)
-      flags.push_back("--" + option.name);
-  return flags;
-}
-
 class Parser {
 public:
   explicit Parser(llvm::ArrayRef<const char *> arguments) : arguments(arguments) { registerTargets(); }
@@ -113,6 +70,7 @@ private:
   static Reader readerOf(unsigned id);
 
   Status takeTargetFlags();
+  Status takeTexts(const opt::InputArgList &parsed);
   Status readArgument(const opt::Arg &argument);
   Failure unknownFlag(StringRef argument);
   Status checkTask();
@@ -351,15 +309,16 @@ Status Parser::readArgument(const opt::Arg &argument) {
 Result<CompileOptions> Parser::parse() {
   // `llm-compile help` like `llm-compile --help`: a model of that name would be ./help.
   if (arguments.size() == 1 && StringRef(arguments.front()) == "help") {
-    options.help = true;
+    options.text = cli::helpText(compileProgramText());
     return options;
   }
   if (Status s = takeTargetFlags(); !s)
     return s.takeFailure();
   unsigned missing = 0, missingCount = 0;
   opt::InputArgList parsed = flagTable().ParseArgs(arguments, missing, missingCount);
-  options.help = parsed.hasArg(OPT_help);
-  if (options.help)
+  if (Status s = takeTexts(parsed); !s)
+    return s.takeFailure();
+  if (!options.text.empty())
     return options;
   for (const opt::Arg *argument : parsed)
     if (Status s = readArgument(*argument); !s)
@@ -369,6 +328,28 @@ Result<CompileOptions> Parser::parse() {
     return badFlag(name, "has no value", "write " + name + (name == "-o" ? " OUT" : "=VALUE"));
   }
   return finish();
+}
+
+/// Flags that ask for a text, and for nothing else.
+Status Parser::takeTexts(const opt::InputArgList &parsed) {
+  if (parsed.hasArg(OPT_help))
+    options.text = cli::helpText(compileProgramText());
+  if (parsed.hasArg(OPT_version))
+    options.text = std::string("Tessera ") + cli::version + "\n";
+  if (const opt::Arg *page = parsed.getLastArg(OPT_help_page)) {
+    if (StringRef(page->getValue()) != "man")
+      return badFlag("--help=" + StringRef(page->getValue()), "there is no such form",
+                     "write --help or --help=man");
+    options.text = cli::manPage(compileProgramText());
+  }
+  if (const opt::Arg *shell = parsed.getLastArg(OPT_completion)) {
+    std::optional<std::string> script = cli::completionScript(compileProgramText(), shell->getValue());
+    if (!script)
+      return badFlag("--completion=" + StringRef(shell->getValue()), "there are no completions for it",
+                     "use bash, zsh or fish");
+    options.text = *script;
+  }
+  return {};
 }
 
 /// Whether the mesh, as far as its grammar is known here, has the axis that stages lie along.
@@ -456,22 +437,6 @@ Result<CompileOptions> Parser::finish() {
 
 Result<CompileOptions> parseCompileOptions(llvm::ArrayRef<const char *> arguments) {
   return Parser(arguments).parse();
-}
-
-std::string compileUsage() {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  flagTable().printHelp(out, "llm-compile MODEL [flags] -o OUT",
-                        "compiles a transformer into one executable for a mesh of ranks. MODEL is a Hugging "
-                        "Face directory, a .gguf "
-                        "file or a .mlir file");
-  registerTargets();
-  for (const TargetDescription &target : registeredTargets()) {
-    out << "\nOPTIONS OF TARGET " << target.name << ":\n";
-    for (const TargetOption &option : target.options)
-      out << llvm::formatv("  {0,-22} {1}\n", "--" + option.name + "=" + option.value, option.help);
-  }
-  return text;
 }
 
 } // namespace tessera

@@ -44,8 +44,11 @@ defm compile_to : Value<"compile-to", "RUNG", "stop at graph, step, sharded, spm
 defm dump_rungs : Value<"dump-rungs", "DIR", "write every rung to DIR/RUNG.mlir">;
 def explain : Flag<["--"], "explain">, HelpText<"print the reason of every decision">;
 defm report : Value<"report", "FILE.html", "write one page: graph, shardings, collectives, memory">;
-def help : Flag<["--"], "help">, HelpText<"print this">;
+def help : Flag<["--"], "help">, MetaVarName<"man">, HelpText<"print this (also -h), or the whole as a page for man">;
+def help_page : Joined<["--"], "help=">, Flags<[HelpHidden]>;
 def help_short : Flag<["-"], "h">, Alias<help>;
+def version : Flag<["--"], "version">, HelpText<"print the version">;
+defm completion : Value<"completion", "SHELL", "print a script that completes flags in bash, zsh or fish">;
 
 defm cluster : Later<"cluster">;
 defm plan : Later<"plan">;

@@ -13,9 +13,12 @@ namespace tessera {
 class Progress {
 public:
   explicit Progress(int steps) : steps(steps), terminal(isatty(STDERR_FILENO)) {}
-  ~Progress() {
+  ~Progress() { end(); }
+  /// The bar is gone.
+  void end() {
     if (terminal && done)
       llvm::errs() << "\r\033[K";
+    done = 0;
   }
   void begin(llvm::StringRef step) {
     if (!terminal)

@@ -44,6 +44,8 @@ write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": TE
 done = subprocess.run([args.compiler, model, "--batch=3", "--max-seq-len=96", "-o", args.out] + ([f"--mesh={args.mesh}"] if args.mesh else []), capture_output=True, text=True)
 if done.returncode:
     sys.exit(done.stderr)
+if not re.fullmatch(r"made \S+ \([0-9.]+ MB, [12] ranks?, cpu\); try: \S+ chat\n", done.stderr):
+    sys.exit(f"compiling closes with {done.stderr!r}")
 
 
 def run(*words, status=0, text=None):
@@ -220,14 +222,14 @@ terminal = Terminal("generate", "--max-new-tokens=4", "--quiet", "--prompt=Hi\tt
 terminal.until(r"\[1/2\] Hi there\r\n", "whose an answer is")
 terminal.until(r"\[2/2\] 1,2\r\n", "whose an answer is")
 expect(terminal.leave(), 0, "two answers")
-terminal = Terminal("generate", "--prompt=" + "Hi there" * 2, "--max-new-tokens=60", *["--prompt=Hi"] * 400)
-terminal.until(r"\[2/401\]", "many answers")
+terminal = Terminal("generate", "--max-new-tokens=60", *["--prompt=Hi"] * 3000)  # far more than a pty holds: it cannot end before
+terminal.until(r"\[2/3000\]", "many answers")
 os.kill(terminal.child, signal.SIGINT)
 terminal.until(r"\r\nloaded .*; prefill: \d+ tokens in .*; decode: \d+ tokens", "Ctrl-C ends a run")
 expect(terminal.leave(), 130, "the status of Ctrl-C")
 
 # A reader that goes is no error.
-pipe = subprocess.Popen([args.out, "generate", *["--prompt=Hi there"] * 200], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+pipe = subprocess.Popen([args.out, "generate", *["--prompt=Hi there"] * 1000], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 pipe.stdout.read(1)
 pipe.stdout.close()
 errors = pipe.stderr.read().decode()

@@ -148,7 +148,7 @@ for command, needles in [
     expect_error([binary] + command, *needles)
 expect_error([binary, "generate", "--tokens=1", "--temprature=1"], "did you mean --temperature?")
 # Flags of the compiler are known here as such: all of them.
-compiler_flags = sorted(set(re.findall(r"^  (--[a-z-]+)", run([args.compiler, "--help"]).stdout.decode(), re.M)) - {"--help"})
+compiler_flags = sorted(set(re.findall(r"^  (--[a-z-]+)", run([args.compiler, "--help"]).stdout.decode(), re.M)) - {"--help", "--version", "--completion"})
 if not {"--mesh", "--cpu", "--loss-chunks"} <= set(compiler_flags):
     failures.append(f"the compiler's flags are read as {compiler_flags}")
 for flag in compiler_flags:

@@ -32,8 +32,8 @@ int main(int argc, char **argv) {
   tessera::Status status;
   if (!options) {
     status = options.takeFailure();
-  } else if (options->help) {
-    llvm::outs() << tessera::compileUsage();
+  } else if (!options->text.empty()) {
+    llvm::outs() << options->text;
   } else {
     std::string self = llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&main));
     status = tessera::compile(*options, tessera::findInstallation(self),

@@ -4,6 +4,7 @@
 
 #include "tessera/Target/Target.h"
 #include "tessera/runtime/Result.h"
+#include "tessera/runtime/cli/CommandTable.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -57,7 +58,8 @@ struct CompileOptions {
   int64_t groupRows = 0;                ///< where stages generate: rows of the largest group
   bool splitsBackward = false;          ///< gradients of weights are a part of their own
   std::string planText;                 ///< what was chosen, and what else, for people
-  bool embedWeights = false, explain = false, help = false;
+  bool embedWeights = false, explain = false;
+  std::string text;   ///< to be printed in place of anything else: help, version, a completion
   bool check = false; ///< compare with one device before the executable appears
   Rung compileTo = Rung::Binary;
   std::string report;    ///< HTML file; empty: none
@@ -69,8 +71,9 @@ struct CompileOptions {
 /// whose feature does not exist, is one Failure that names it.
 Result<CompileOptions> parseCompileOptions(llvm::ArrayRef<const char *> arguments);
 
-/// What `--help` prints.
-std::string compileUsage();
+/// The command line as text: what --help, man pages and completions are made of. It comes from the table that
+/// parses.
+cli::ProgramText compileProgramText();
 
 } // namespace tessera
 #endif

@@ -38,12 +38,19 @@ TEST_F(EndTokens, AnythingElseIsRefused) {
   EXPECT_FALSE(ends());
 }
 
-TEST_F(EndTokens, GgufNamesOne) {
+TEST_F(EndTokens, GgufNamesThem) {
   GgufBytes file;
   file.value("tokenizer.ggml.eos_token_id", 4, raw(uint32_t(2)));
   auto model = io::ModelFile::open(write("m.gguf", file.bytes()));
   ASSERT_TRUE(model);
   EXPECT_EQ(*endTokens(**model), std::vector<int32_t>{2});
+  // Those that end a turn and a message end a text, too.
+  file.value("tokenizer.ggml.eom_token_id", 4, raw(uint32_t(9)));
+  file.value("tokenizer.ggml.eot_token_id", 4, raw(uint32_t(7)));
+  model = io::ModelFile::open(write("m.gguf", file.bytes()));
+  ASSERT_TRUE(model);
+  EXPECT_EQ(*endTokens(**model), (std::vector<int32_t>{2, 7, 9}));
+  file.valueCount = 1;
   file.values = GgufBytes::text("tokenizer.ggml.eos_token_id") + raw(uint32_t(8)) + GgufBytes::text("x");
   model = io::ModelFile::open(write("m.gguf", file.bytes()));
   ASSERT_TRUE(model);

@@ -1,0 +1,19 @@
+//===- Made.h - What is said at the end of compiling ------------*- C++ -*-===//
+#ifndef TESSERA_LIB_PIPELINES_MADE_H
+#define TESSERA_LIB_PIPELINES_MADE_H
+
+#include "tessera/Pipelines/CompileOptions.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tessera {
+
+/// What was made, and the command to try, in one line: "made smol (9.1 MB, 3 ranks, cpu); try: ./smol chat".
+std::string describeMade(const CompileOptions &options);
+
+/// Warnings of plans that do nothing for the model, each a line; empty: there is none. `graph` is on rung
+/// graph.
+std::string idleAxes(mlir::ModuleOp graph, const CompileOptions &options);
+
+} // namespace tessera
+#endif
