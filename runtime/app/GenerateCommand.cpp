@@ -56,7 +56,8 @@ int generate(const ts_program &program, const Manifest &manifest, Options &optio
   job.endTokens = endTokens;
   if (texts.tokenizer)
     job.stopTokens = stopTokens(*texts.tokenizer, options.stops);
-  if (prompts.size() > 1 && isatty(STDOUT_FILENO))
+  // The terminal that mpirun makes for a process is nobody's.
+  if (prompts.size() > 1 && launcher.name.empty() && isatty(STDOUT_FILENO))
     for (size_t p = 0; p < prompts.size(); ++p)
       job.headings.push_back(heading(p, prompts.size(), options.prompts[p]));
   std::string loaded;
