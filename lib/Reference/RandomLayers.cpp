@@ -129,8 +129,12 @@ Value ProgramBuilder::drawNorm() {
   Shape last = {shapeOf(x).back()};
   auto eps = b.getF64FloatAttr(1e-2);
   switch (dice.below(3)) {
-  case 0:
-    return graph::RmsNormOp::create(b, x.getType(), x, weight(last, mixedType()), eps);
+  case 0: {
+    // Heads of a token, at times all at once.
+    int64_t rowRank = dice.between(1, std::min<int64_t>(3, int64_t(shapeOf(x).size())));
+    Shape row(ArrayRef<int64_t>(shapeOf(x)).take_back(size_t(rowRank)));
+    return graph::RmsNormOp::create(b, x.getType(), x, weight(row, mixedType()), eps);
+  }
   case 1:
     return graph::LayerNormOp::create(b, x.getType(), x, weight(last, mixedType()), weight(last, mixedType()),
                                       eps);

@@ -5,29 +5,32 @@
 namespace tessera::tiles {
 namespace {
 
-/// Row-wise ops: statistics over the last dimension, in float32, then one elementwise pass.
+/// Row-wise ops: statistics over the last `rowRank` dimensions, in float32, then one elementwise pass.
 struct Rows {
   TileBuilder &t;
   Value x;
   RankedTensorType type;
-  SmallVector<int64_t> kept; ///< shape without the last dimension
-  int64_t rank, size;
+  SmallVector<int64_t> kept; ///< shape without the dimensions of a row
+  int64_t rank, rowRank, size;
   Type element, wide;
 
-  Rows(TileBuilder &t, Value x)
-      : t(t), x(x), type(typeOf(x)), rank(type.getRank()), size(type.getShape().back()),
+  Rows(TileBuilder &t, Value x, int64_t rowRank = 1)
+      : t(t), x(x), type(typeOf(x)), rank(type.getRank()), rowRank(rowRank), size(1),
         element(type.getElementType()) {
-    kept.assign(type.getShape().begin(), type.getShape().end() - 1);
+    kept.assign(type.getShape().begin(), type.getShape().end() - rowRank);
+    for (int64_t n : type.getShape().take_back(size_t(rowRank)))
+      size *= n;
     wide = element.isF16() || element.isBF16() ? Type(t.b.getF32Type()) : element;
   }
   Read input() { return {x, t.identity(rank)}; }
   /// A statistic: one value per row.
-  Read perRow(Value value) { return {value, t.leading(rank, rank - 1)}; }
-  /// A vector along the row.
-  Read perColumn(Value value) { return {value, t.last(rank)}; }
+  Read perRow(Value value) { return {value, t.leading(rank, rank - rowRank)}; }
+  /// Elements of one row, the same for all.
+  Read perColumn(Value value) { return {value, t.trailing(rank, rowRank)}; }
 
   Value fold(ArrayRef<Read> reads, double neutral, Body body) {
-    return t.fold(type.getShape(), {rank - 1}, reads, t.filled(kept, t.scalar(wide, neutral)), body);
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(rank - rowRank, rank));
+    return t.fold(type.getShape(), dims, reads, t.filled(kept, t.scalar(wide, neutral)), body);
   }
   /// sum of body(reads...) over each row.
   Value sum(ArrayRef<Read> reads, Body body) {
@@ -59,7 +62,7 @@ Value widen(ImplicitLocOpBuilder &b, Value x) { return TileBuilder(b, b.getLoc()
 
 struct RmsNormTile : Tile<RmsNormTile, graph::RmsNormOp> {
   static Value emit(graph::RmsNormOp op, TileBuilder &t, ValueRange tiles, RankedTensorType, TileContext &) {
-    Rows rows(t, tiles[0]);
+    Rows rows(t, tiles[0], cast<RankedTensorType>(op.getWeight().getType()).getRank());
     double eps = op.getEps().convertToDouble();
     Value squares = rows.sum({rows.input()}, [](ImplicitLocOpBuilder &b, ValueRange x) -> Value {
       Value v = widen(b, x[0]);

@@ -41,6 +41,13 @@ struct TileBuilder {
       exprs.push_back(b.getAffineDimExpr(d));
     return AffineMap::get(rank, 0, exprs, b.getContext());
   }
+  /// The last `dims` of `rank` loops.
+  AffineMap trailing(int64_t rank, int64_t dims) {
+    SmallVector<AffineExpr> exprs;
+    for (int64_t d = rank - dims; d < rank; ++d)
+      exprs.push_back(b.getAffineDimExpr(d));
+    return AffineMap::get(rank, 0, exprs, b.getContext());
+  }
   /// The last loop alone.
   AffineMap last(int64_t rank) { return AffineMap::get(rank, 0, b.getAffineDimExpr(rank - 1)); }
   /// Trailing broadcast: the operand's dimensions are the last loops; a dimension of size 1 stays at 0 where

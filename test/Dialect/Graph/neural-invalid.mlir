@@ -72,6 +72,22 @@ func.func @norm_weight(%x: tensor<4x8xf32>, %w: tensor<7xf32>) {
 
 // -----
 
+func.func @norm_weight_of_two_dimensions(%x: tensor<4x3x8xf32>, %w: tensor<4x8xf32>) {
+  // expected-error @+1 {{dimension 0 of weight has size 4, dimension 1 of input has size 3}}
+  %0 = graph.rms_norm %x, %w eps = 1.0e-5 : (tensor<4x3x8xf32>, tensor<4x8xf32>) -> tensor<4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @norm_weight_of_too_many_dimensions(%x: tensor<8xf32>, %w: tensor<4x8xf32>) {
+  // expected-error @+1 {{weight has 2 dimensions, expected 1 to 1: the last ones of input}}
+  %0 = graph.rms_norm %x, %w eps = 1.0e-5 : (tensor<8xf32>, tensor<4x8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
 func.func @norm_eps(%x: tensor<4x8xf32>, %w: tensor<8xf32>) {
   // expected-error @+1 {{eps must be finite and not negative}}
   %0 = graph.layer_norm %x, %w, %w eps = -1.0 : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<4x8xf32>

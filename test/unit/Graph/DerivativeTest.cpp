@@ -212,6 +212,10 @@ static const OpCase kDecomposable[] = {
            "%r = graph.rms_norm %x, %w eps = 0.01 : (tensor<{a}x{A}xf32>, tensor<{A}xf32>) -> "
            "tensor<{a}x{A}xf32>\n  return %r : tensor<{a}x{A}xf32>",
            "tensor<{a}x{A}xf32>"},
+    OpCase{"rms_norm_of_two_dimensions", "%x: tensor<2x{a}x{A}xf32>, %w: tensor<{a}x{A}xf32>",
+           "%r = graph.rms_norm %x, %w eps = 0.01 : (tensor<2x{a}x{A}xf32>, tensor<{a}x{A}xf32>) -> "
+           "tensor<2x{a}x{A}xf32>\n  return %r : tensor<2x{a}x{A}xf32>",
+           "tensor<2x{a}x{A}xf32>"},
     OpCase{"layer_norm", "%x: tensor<{a}x{A}xf32>, %w: tensor<{A}xf32>, %b: tensor<{A}xf32>",
            "%r = graph.layer_norm %x, %w, %b eps = 0.01 : (tensor<{a}x{A}xf32>, tensor<{A}xf32>, "
            "tensor<{A}xf32>) -> tensor<{a}x{A}xf32>\n  return %r : tensor<{a}x{A}xf32>",

@@ -124,6 +124,10 @@ TEST(GraphRule, NormsAndSoftmaxNeedTheLastDimension) {
       textOf("%a: tensor<2x4x8xf32>, %b: tensor<8xf32>",
              "graph.rms_norm %a, %b eps = 1.0e-05 : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>"),
       "([i, j, k], [k]) -> ([i, j, k]) need_replication={k}");
+  EXPECT_EQ(textOf("%a: tensor<2x4x8xf32>, %b: tensor<4x8xf32>",
+                   "graph.rms_norm %a, %b eps = 1.0e-05 : (tensor<2x4x8xf32>, tensor<4x8xf32>) -> "
+                   "tensor<2x4x8xf32>"),
+            "([i, j, k], [j, k]) -> ([i, j, k]) need_replication={j, k}");
   EXPECT_EQ(
       textOf("%a: tensor<2x8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>",
              "graph.layer_norm %a, %b, %c eps = 1.0e-05 : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> "

@@ -15,22 +15,23 @@ using namespace tessera::graph;
 using namespace tessera::graph::inner;
 
 namespace {
-/// The factor of the normalised dimension, the last of the rule.
-SmallVector<int, 2> lastFactor(ShardingRuleOpInterface op) {
-  return {int(op.getShardingRule().factors.size()) - 1};
+/// The factors of the normalised dimensions, the last `count` of the rule.
+SmallVector<int, 2> lastFactors(ShardingRuleOpInterface op, int64_t count = 1) {
+  int factors = int(op.getShardingRule().factors.size());
+  return llvm::to_vector<2>(llvm::seq(factors - int(count), factors));
 }
 } // namespace
 
-SmallVector<int, 2> RmsNormOp::getDecomposableFactors() { return lastFactor(*this); }
+SmallVector<int, 2> RmsNormOp::getDecomposableFactors() { return lastFactors(*this, rankOf(getWeight())); }
 SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder, ValueRange operands) {
-  RowProgram p(builder, getLoc(), operands[0]);
+  RowProgram p(builder, getLoc(), operands[0], rankOf(getWeight()));
   Value x = p.wide(operands[0]);
   Value variance = p.binary<AddOp>(p.mean(p.binary<MulOp>(x, x)), p.number(getEps().convertToDouble()));
   Value scaled = p.binary<MulOp>(x, p.unary<RsqrtOp>(variance));
   return {p.narrow(p.binary<MulOp>(scaled, p.wide(operands[1])))};
 }
 
-SmallVector<int, 2> LayerNormOp::getDecomposableFactors() { return lastFactor(*this); }
+SmallVector<int, 2> LayerNormOp::getDecomposableFactors() { return lastFactors(*this); }
 SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder, ValueRange operands) {
   RowProgram p(builder, getLoc(), operands[0]);
   Value x = p.wide(operands[0]);
@@ -42,7 +43,7 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder, ValueRange operand
   return {p.narrow(p.binary<AddOp>(weighted, p.wide(operands[2])))};
 }
 
-SmallVector<int, 2> SoftmaxOp::getDecomposableFactors() { return lastFactor(*this); }
+SmallVector<int, 2> SoftmaxOp::getDecomposableFactors() { return lastFactors(*this); }
 SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder, ValueRange operands) {
   RowProgram p(builder, getLoc(), operands[0]);
   Value x = p.masked(p.wide(operands[0]));
@@ -50,7 +51,7 @@ SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder, ValueRange operands)
   return {p.narrow(p.binary<DivOp>(exponentials, p.reduce(ReduceKind::sum, exponentials)))};
 }
 
-SmallVector<int, 2> CrossEntropyOp::getDecomposableFactors() { return lastFactor(*this); }
+SmallVector<int, 2> CrossEntropyOp::getDecomposableFactors() { return lastFactors(*this); }
 SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder, ValueRange operands) {
   RowProgram p(builder, getLoc(), operands[0]);
   Value x = p.masked(p.wide(operands[0]));

@@ -17,9 +17,9 @@ class GradientProgram : public RowProgram {
 public:
   GradientProgram(mlir::OpBuilder &builder, mlir::Operation *op)
       : GradientProgram(builder, op, op->getResult(0)) {}
-  /// `like`: of the type that elements are in.
-  GradientProgram(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Value like)
-      : RowProgram(builder, op->getLoc(), like), op(op) {}
+  /// `like`: of the type that elements are in. `rowRank`: RowProgram's.
+  GradientProgram(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Value like, int64_t rowRank = 1)
+      : RowProgram(builder, op->getLoc(), like, rowRank), op(op) {}
 
   /// Operand or result `i` of the op, widened.
   mlir::Value operand(unsigned i) { return wide(op->getOperand(i)); }

@@ -84,7 +84,7 @@ static Value normGradient(GradientProgram &p, Value x, Value g, Value normalised
 }
 
 SmallVector<Value> RmsNormOp::differentiate(OpBuilder &builder, Known gradients, Wanted wanted) {
-  GradientProgram p(builder, *this);
+  GradientProgram p(builder, *this, getResult(), rankOf(getWeight()));
   Value g = p.wide(gradients[0]), x = p.operand(0);
   Value scale = p.unary<RsqrtOp>(p.add(p.mean(p.mul(x, x)), p.number(getEps().convertToDouble())));
   Value normalised = p.mul(x, scale);

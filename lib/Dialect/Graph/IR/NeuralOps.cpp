@@ -134,9 +134,9 @@ LogicalResult EinsumOp::verify() {
   return expectAllOrNoneF64(*this, tensors);
 }
 
-/// `result` is shaped as `input`, and every one of `vectors` lies along the last dimension.
+/// `result` is shaped as `input`, and every one of `vectors` as its last `rowRank` dimensions.
 static LogicalResult verifyNorm(Operation *op, NamedValue input, ArrayRef<NamedValue> vectors,
-                                NamedValue result, const APFloat &eps) {
+                                int64_t rowRank, NamedValue result, const APFloat &eps) {
   int64_t rank = rankOf(input.value);
   if (failed(verifyTensors(op)) || failed(expectSameElements(op, input, result)))
     return failure();
@@ -144,8 +144,12 @@ static LogicalResult verifyNorm(Operation *op, NamedValue input, ArrayRef<NamedV
     return op->emitOpError() << "input has no dimension to normalise over";
   if (failed(expectRank(op, result, rank)) || failed(expectSameSizes(op, input, 0, result, 0, rank)))
     return failure();
+  if (rowRank < 1 || rowRank > rank)
+    return op->emitOpError() << "weight has " << rowRank << " dimensions, expected 1 to " << rank
+                             << ": the last ones of input";
   for (NamedValue vector : vectors)
-    if (failed(expectRank(op, vector, 1)) || failed(expectSameSize(op, vector, 0, input, rank - 1)) ||
+    if (failed(expectRank(op, vector, rowRank)) ||
+        failed(expectSameSizes(op, vector, 0, input, rank - rowRank, rowRank)) ||
         failed(expectAllOrNoneF64(op, {input, vector})))
       return failure();
   if (!eps.isFinite() || eps.isNegative())
@@ -154,13 +158,13 @@ static LogicalResult verifyNorm(Operation *op, NamedValue input, ArrayRef<NamedV
 }
 
 LogicalResult RmsNormOp::verify() {
-  return verifyNorm(*this, {"input", getInput()}, {{"weight", getWeight()}}, {"result", getResult()},
-                    getEps());
+  return verifyNorm(*this, {"input", getInput()}, {{"weight", getWeight()}}, rankOf(getWeight()),
+                    {"result", getResult()}, getEps());
 }
 
 LogicalResult LayerNormOp::verify() {
   return verifyNorm(*this, {"input", getInput()}, {{"weight", getWeight()}, {"bias", getBias()}},
-                    {"result", getResult()}, getEps());
+                    /*rowRank=*/1, {"result", getResult()}, getEps());
 }
 
 LogicalResult SoftmaxOp::verify() {

@@ -108,7 +108,7 @@ LogicalResult EinsumOp::evaluate(Tensors operands, const ReferenceContext &, Res
 LogicalResult RmsNormOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   const ReferenceTensor &x = operands[0], &weight = operands[1];
   ReferenceTensor result(getResult().getType());
-  int64_t n = x.shape.back();
+  int64_t n = weight.size();
   double eps = getEps().convertToDouble();
   for (int64_t row = 0; row < x.size(); row += n) {
     double scale = 1 / std::sqrt(dot(&x.f[row], &x.f[row], n) / double(n) + eps);

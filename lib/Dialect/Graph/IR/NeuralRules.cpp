@@ -82,20 +82,22 @@ OpCost EinsumOp::getCost() {
   return streamingCost(*this, 2 * inner * elements(getResult()));
 }
 
-/// All dimensions but the last pass through; the last needs replication and is shared by `vectors`.
-static RuleBuilder rowRule(Operation *op, ArrayRef<int> vectors) {
+/// All dimensions but the last `rowRank` pass through; these need replication and are those of `vectors`.
+static RuleBuilder rowRule(Operation *op, ArrayRef<int> vectors, int rowRank = 1) {
   RuleBuilder builder(op);
-  int last = int(rankOf(op->getResult(0))) - 1;
-  builder.pair(operandDim(0, 0), resultDim(0, 0), last);
-  SmallVector<TensorDim> places = {operandDim(0, last), resultDim(0, last)};
-  for (int vector : vectors)
-    places.push_back(operandDim(vector, 0));
-  builder.add(places, FactorKind::NeedReplication);
+  int rank = int(rankOf(op->getResult(0))), first = rank - rowRank;
+  builder.pair(operandDim(0, 0), resultDim(0, 0), first);
+  for (int d = first; d < rank; ++d) {
+    SmallVector<TensorDim> places = {operandDim(0, d), resultDim(0, d)};
+    for (int vector : vectors)
+      places.push_back(operandDim(vector, d - first));
+    builder.add(places, FactorKind::NeedReplication);
+  }
   return builder;
 }
 
 ShardingRule RmsNormOp::getShardingRule() {
-  RuleBuilder builder = rowRule(*this, {1});
+  RuleBuilder builder = rowRule(*this, {1}, int(rankOf(getWeight())));
   builder.rule.linear = {{1}};
   return builder.rule;
 }

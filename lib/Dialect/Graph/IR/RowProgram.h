@@ -4,15 +4,18 @@
 
 #include "Detail.h"
 
+#include "llvm/ADT/Sequence.h"
+
 #include <limits>
 
 namespace tessera::graph::inner {
 
-/// Writes ops over the rows (last dimension) of one tensor, in float32 at least, as the whole ops compute.
+/// Writes ops over the rows of one tensor, in float32 at least, as the whole ops compute. A row is all of its
+/// last `rowRank` dimensions, written d below.
 class RowProgram {
 public:
-  RowProgram(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input)
-      : builder(builder), loc(loc), outer(typeOf(input).getElementType()),
+  RowProgram(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input, int64_t rowRank = 1)
+      : builder(builder), loc(loc), rowRank(rowRank), outer(typeOf(input).getElementType()),
         element(outer.getIntOrFloatBitWidth() < 32 ? mlir::Type(builder.getF32Type()) : outer) {}
 
   /// Written in float64 and rounded where the program rounds: the judge compares with numbers that are not.
@@ -40,14 +43,15 @@ public:
   /// [n..., d] -> [n...]
   mlir::Value fold(ReduceKind kind, mlir::Value value) {
     llvm::ArrayRef<int64_t> shape = typeOf(value).getShape();
-    return ReduceOp::create(builder, loc, mlir::RankedTensorType::get(shape.drop_back(), element),
-                            ReduceKindAttr::get(builder.getContext(), kind), value,
-                            builder.getDenseI64ArrayAttr({int64_t(shape.size()) - 1}));
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(int64_t(shape.size()) - rowRank, int64_t(shape.size())));
+    return ReduceOp::create(
+        builder, loc, mlir::RankedTensorType::get(shape.drop_back(size_t(rowRank)), element),
+        ReduceKindAttr::get(builder.getContext(), kind), value, builder.getDenseI64ArrayAttr(dims));
   }
-  /// [n...] -> [n..., 1]
+  /// [n...] -> [n..., 1], with a 1 for each dimension of a row
   mlir::Value column(mlir::Value value) {
     llvm::SmallVector<int64_t> shape(typeOf(value).getShape());
-    shape.push_back(1);
+    shape.append(size_t(rowRank), 1);
     return ReshapeOp::create(builder, loc, mlir::RankedTensorType::get(shape, typeOf(value).getElementType()),
                              value);
   }
@@ -60,7 +64,9 @@ public:
                                  builder.getF64FloatAttr(-std::numeric_limits<double>::infinity()));
   }
   mlir::Value mean(mlir::Value value) {
-    double n = double(typeOf(value).getShape().back());
+    double n = 1;
+    for (int64_t size : typeOf(value).getShape().take_back(size_t(rowRank)))
+      n *= double(size);
     return binary<DivOp>(reduce(ReduceKind::sum, value), number(n));
   }
 
@@ -72,6 +78,7 @@ protected:
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
+  int64_t rowRank;
   mlir::Type outer, element;
 };
 
