@@ -46,6 +46,8 @@ config.substitutions.append(("%rows", "1000" if full else "3"))
 config.substitutions.append(("%kills", "0" if full else "6"))
 # So many of its waits are left out, one after another.
 config.substitutions.append(("%waits", "100000" if full else "10"))
+# On which meshes a family's model is tried.
+config.substitutions.append(("%meshes", "all" if full else "few"))
 # Of the prompts of dtype_prompts.json: each is a start of its own, most of which loads the weights.
 config.substitutions.append(("%prompts", "100" if full else "8"))
 config.substitutions.append(("%python", os.environ.get("TESSERA_PYTHON", config.python)))

@@ -14,7 +14,9 @@ using namespace mlir;
 namespace tessera::importer {
 
 ArrayRef<const Family *> allFamilies() {
-  static const Family *const families[] = {&llamaFamily(), &gpt2Family()};
+  static const Family *const families[] = {
+      &llamaFamily(), &gpt2Family(),    &mistralFamily(), &qwen2Family(),   &qwen3Family(),
+      &phi3Family(),  &graniteFamily(), &olmo2Family(),   &gptNeoxFamily(), &smolLM3Family()};
   return families;
 }
 
@@ -133,6 +135,14 @@ static Result<int64_t> sequenceLength(const ImportOptions &options, const ModelC
   return options.maxSeqLen;
 }
 
+/// Yarn is switched on for contexts longer than the file says: those of the model before it was.
+static void stretchContext(ModelConfig &config) {
+  if (config.rotary && config.rotary->scaling == RotaryConfig::Scaling::Yarn)
+    config.maxPositions = std::max(
+        config.maxPositions,
+        int64_t(std::min(double(kMaxSize), config.rotary->factor * double(config.rotary->originalContext))));
+}
+
 /// Sizes whose products are formed further down must fit into 64 bits with room to spare.
 static Status checkMagnitudes(ArrayRef<Weight> weights, const ModelConfig &config,
                               const ImportOptions &options, int64_t seq, const std::string &where) {
@@ -166,6 +176,7 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
     return described.takeFailure();
   if (options.layers)
     described->config.layers = std::min(described->config.layers, options.layers);
+  stretchContext(described->config);
   const ModelConfig &config = described->config;
   Result<int64_t> seq = sequenceLength(options, config, file);
   if (!seq)

@@ -30,7 +30,8 @@ Value Linear::operator()(ModelBuilder &model, Value x) const {
 
 Value RmsNorm::operator()(ModelBuilder &model, Value x) const {
   SmallVector<int64_t> shape = shapeOf(x);
-  Value w = model.weight(name, {{"hidden", shape.back()}}, /*inDims=*/0, Init::One);
+  Dims dims = over.empty() ? Dims{{"hidden", shape.back()}} : over;
+  Value w = model.weight(name, dims, /*inDims=*/0, Init::One);
   return model.make<graph::RmsNormOp>(shape, x, w, llvm::APFloat(eps));
 }
 
@@ -44,14 +45,24 @@ Value LayerNorm::operator()(ModelBuilder &model, Value x) const {
 
 Value RotaryEmbedding::operator()(ModelBuilder &model, Value x) const {
   SmallVector<int64_t> shape = shapeOf(x);
-  std::vector<double> frequencies = rotaryFrequencies(config, shape.back());
+  std::vector<double> frequencies = rotaryFrequencies(config, config.dimsOf(shape.back()), model.seq());
   return model.make<graph::RopeOp>(shape, x, model.positions(), ArrayRef<double>(frequencies),
-                                   graph::RopeStyle::half, llvm::APFloat(1.0));
+                                   graph::RopeStyle::half, llvm::APFloat(config.magnitude));
 }
 
 Attention Attention::from(std::string name, const ModelConfig &c) {
-  return {std::move(name), c.hidden,        c.kvHeads, c.group(),     c.headDim, c.attentionScale,
-          c.attentionBias, c.attentionBias, c.rotary,  /*window=*/{}, c.drops};
+  bool inputBias = c.attentionBias || c.inputBias;
+  return {std::move(name), c.hidden, c.kvHeads, c.group(),      c.headDim, c.attentionScale, inputBias,
+          c.attentionBias, c.rotary, c.window,  c.queryKeyNorm, c.normEps, c.drops};
+}
+
+/// Of queries or keys x [batch, seq, heads..., head_dim], whose dimensions but the first two are `dims`.
+static Value normalizeHeads(ModelBuilder &model, const Attention &a, const char *weight, Dims dims, Value x) {
+  if (a.norm == QueryKeyNorm::None)
+    return x;
+  if (a.norm == QueryKeyNorm::EachHead)
+    dims = {dims.back()};
+  return RmsNorm{a.name + weight, a.normEps, dims}(model, x);
 }
 
 Value Attention::operator()(ModelBuilder &model, Value x) const {
@@ -62,6 +73,8 @@ Value Attention::operator()(ModelBuilder &model, Value x) const {
   Value q = Linear{name + ".q", queryDims, hiddenDim, inputBias}(model, x);
   Value k = Linear{name + ".k", keyDims, hiddenDim, inputBias}(model, x);
   Value v = Linear{name + ".v", keyDims, hiddenDim, inputBias}(model, x);
+  q = normalizeHeads(model, *this, ".q_norm", queryDims, q);
+  k = normalizeHeads(model, *this, ".k_norm", keyDims, k);
   if (rotary) {
     model.setPlace(name + ".q");
     q = RotaryEmbedding{*rotary}(model, q);
@@ -136,19 +149,69 @@ Value Head::operator()(ModelBuilder &model, Value x) const {
   // Logits leave the sums of the product as they are, unrounded.
   Linear product{name, {{"vocab", vocab}}, {{"hidden", hidden}}};
   product.result = model.builder().getF32Type();
-  return nameValue(model, product(model, x), "logits", {"batch", "seq", "vocab"});
+  return nameValue(model, scaled(model, product(model, x), factor), "logits", {"batch", "seq", "vocab"});
 }
 
-Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, Value x,
-                     llvm::function_ref<Value(const std::string &name, Value)> norm,
-                     llvm::function_ref<Value(Value)> mlp) {
-  auto layer = [&](Value h) {
-    h = addResidual(model, h, Attention::from("layers", config)(model, norm("layers.attention_norm", h)));
-    return addResidual(model, h, mlp(norm("layers.mlp_norm", h)));
+Value scaled(ModelBuilder &model, Value x, double factor) {
+  if (factor == 1)
+    return x;
+  // The factor is not rounded to the type of 16 bits that x may have.
+  Builder &b = model.builder();
+  auto scalar = RankedTensorType::get({}, b.getF32Type());
+  Value by =
+      model.makeOf<graph::ConstantOp>(b.getF32Type(), {}, DenseElementsAttr::get(scalar, float(factor)));
+  auto as = [&](Type element, Value value) -> Value {
+    return getElementTypeOrSelf(value) == element
+               ? value
+               : model.makeOf<graph::CastOp>(element, shapeOf(value), value);
   };
-  x = model.repeat(config.layers, x, {layer});
-  return Head{config.tiedHead ? "embedding" : "unembedding", config.vocab, config.hidden}(model,
-                                                                                          norm("norm", x));
+  Value product = model.makeOf<graph::MulOp>(b.getF32Type(), shapeOf(x), as(b.getF32Type(), x), by);
+  return as(getElementTypeOrSelf(x), product);
+}
+
+Value embedTokens(ModelBuilder &model, const ModelConfig &config) {
+  Value words = Embedding{"embedding", "vocab", config.vocab, config.hidden}(model, model.tokens());
+  return scaled(model, words, config.embeddingFactor);
+}
+
+Value normedHead(ModelBuilder &model, const ModelConfig &config, Value x, Norm norm) {
+  Head head{config.tiedHead ? "embedding" : "unembedding", config.vocab, config.hidden,
+            1 / config.logitsDivisor};
+  return head(model, norm("norm", x));
+}
+
+/// The shortest list that says the same of `layers` layers when it is repeated.
+static std::vector<bool> shortestPeriod(const std::vector<bool> &list, int64_t layers) {
+  auto of = [&](int64_t layer) { return list[size_t(layer) % list.size()]; };
+  int64_t period = 1;
+  while (!llvm::all_of(llvm::seq<int64_t>(0, layers), [&](int64_t i) { return of(i) == of(i % period); }))
+    ++period;
+  return std::vector<bool>(list.begin(), list.begin() + period);
+}
+
+Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, Value x, Norm norm,
+                     llvm::function_ref<Value(Value)> mlp) {
+  auto layer = [&](const Attention &attention, Value h) {
+    Value mixed = attention(model, norm("layers.attention_norm", h));
+    h = addResidual(model, h, scaled(model, mixed, config.residualFactor));
+    return addResidual(model, h, scaled(model, mlp(norm("layers.mlp_norm", h)), config.residualFactor));
+  };
+  Attention attention = Attention::from("layers", config), still = attention;
+  still.rotary = std::nullopt;
+  auto turning = [&](Value h) { return layer(attention, h); };
+  auto notTurning = [&](Value h) { return layer(still, h); };
+  SmallVector<ModelBuilder::Body> bodies;
+  for (bool turns :
+       config.turns.empty() ? std::vector<bool>{true} : shortestPeriod(config.turns, config.layers))
+    bodies.push_back(turns ? ModelBuilder::Body(turning) : ModelBuilder::Body(notTurning));
+  return normedHead(model, config, model.repeat(config.layers, x, bodies), norm);
+}
+
+Value gatedDecoder(ModelBuilder &model, const ModelConfig &c) {
+  return preNormDecoder(
+      model, c, nameResidual(model, embedTokens(model, c)),
+      [&](const std::string &name, Value x) { return RmsNorm{name, c.normEps}(model, x); },
+      [&](Value x) { return GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, x); });
 }
 
 Value nameValue(ModelBuilder &model, Value x, StringRef name, ArrayRef<StringRef> dims, bool drops) {
@@ -162,8 +225,10 @@ Value nameResidual(ModelBuilder &model, Value x, bool drops) {
   return nameValue(model, x, kResidualName, kStreamDims, drops);
 }
 
+Value add(ModelBuilder &model, Value x, Value y) { return model.make<graph::AddOp>(shapeOf(x), x, y); }
+
 Value addResidual(ModelBuilder &model, Value x, Value y, bool drops) {
-  return nameResidual(model, model.make<graph::AddOp>(shapeOf(x), x, y), drops);
+  return nameResidual(model, add(model, x, y), drops);
 }
 
 } // namespace tessera::importer

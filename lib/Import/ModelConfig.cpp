@@ -4,14 +4,45 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tessera::importer {
 
-std::vector<double> rotaryFrequencies(const RotaryConfig &rotary, int64_t dim) {
+/// Yarn's ramp: the pair, not always whole, that turns `turns` times within the original context.
+static double pairWithTurns(const RotaryConfig &rotary, int64_t dim, double turns) {
+  constexpr double kPi = 3.14159265358979323846;
+  return double(dim) * std::log(double(rotary.originalContext) / (turns * 2 * kPi)) /
+         (2 * std::log(rotary.theta));
+}
+
+/// Yarn: the share of the plain frequency in that of each pair; the rest is its `factor`th part.
+static std::vector<float> plainShares(const RotaryConfig &rotary, int64_t dim) {
+  double first = pairWithTurns(rotary, dim, rotary.betaFast),
+         last = pairWithTurns(rotary, dim, rotary.betaSlow);
+  if (rotary.wholePairs) {
+    first = std::floor(first);
+    last = std::ceil(last);
+  }
+  first = std::max(first, 0.0);
+  last = std::min(last, double(dim - 1));
+  if (first == last)
+    last += 0.001; // as the reference implementations do: a step
+  std::vector<float> shares;
+  for (int64_t pair = 0; pair < dim / 2; ++pair)
+    shares.push_back(1.0f - std::clamp((float(pair) - float(first)) / float(last - first), 0.0f, 1.0f));
+  return shares;
+}
+
+std::vector<double> rotaryFrequencies(const RotaryConfig &rotary, int64_t dim, int64_t longestSequence) {
   constexpr float kPi = 3.14159265358979323846f;
   float factor = float(rotary.factor), low = float(rotary.lowFrequency), high = float(rotary.highFrequency);
   float context = float(rotary.originalContext);
+  std::vector<float> shares;
+  if (rotary.scaling == RotaryConfig::Scaling::Yarn)
+    shares = plainShares(rotary, dim);
+  bool isLong = !rotary.longDivisors.empty() && longestSequence > rotary.originalContext;
+  const std::vector<float> &divisors = isLong ? rotary.longDivisors : rotary.divisors;
   std::vector<double> out;
   for (int64_t pair = 0; pair < dim / 2; ++pair) {
     float frequency = 1.0f / std::pow(float(rotary.theta), float(2 * pair) / float(dim));
@@ -31,9 +62,14 @@ std::vector<double> rotaryFrequencies(const RotaryConfig &rotary, int64_t dim) {
       }
       break;
     }
+    case RotaryConfig::Scaling::Yarn: {
+      float share = shares[size_t(pair)];
+      frequency = frequency / factor * (1.0f - share) + frequency * share;
+      break;
     }
-    if (!rotary.divisors.empty())
-      frequency /= rotary.divisors[size_t(pair)];
+    }
+    if (!divisors.empty())
+      frequency /= divisors[size_t(pair)];
     out.push_back(frequency);
   }
   return out;
@@ -65,10 +101,6 @@ void checkHeads(Settings &settings, ModelConfig &config, llvm::StringRef headsKe
   }
   settings.require(config.headDim <= 65536, headsKey,
                    "gives heads of size " + Twine(config.headDim) + " (see head_dim), must be at most 65536");
-  if (config.rotary)
-    settings.require(config.headDim % 2 == 0, headsKey,
-                     "gives heads of size " + Twine(config.headDim) +
-                         ", which rotary embedding cannot split into pairs");
   config.attentionScale = 1.0 / std::sqrt(double(config.headDim));
 }
 

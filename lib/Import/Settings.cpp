@@ -16,6 +16,12 @@ static std::string shown(const SettingValue &v) {
   return v.kind == Kind::Text ? "the string \"" + v.text + "\"" : v.text;
 }
 
+/// What overflows float32 or vanishes in it would turn into infinities and zeros in the program.
+static bool isPositive(const SettingValue &v) {
+  return (v.kind == Kind::Integer || v.kind == Kind::Number) && std::isfinite(v.number) &&
+         float(v.number) > 0 && std::isfinite(float(v.number));
+}
+
 SettingValue Settings::value(llvm::StringRef key) {
   read_.insert(key);
   return lookup(key);
@@ -50,11 +56,26 @@ double Settings::positive(llvm::StringRef key, std::optional<double> fallback) {
     require(fallback.has_value(), key, "is missing");
     return fallback.value_or(1);
   }
-  // What overflows float32 or vanishes in it would turn into infinities and zeros in the program.
-  bool ok = (v.kind == Kind::Integer || v.kind == Kind::Number) && std::isfinite(v.number) &&
-            float(v.number) > 0 && std::isfinite(float(v.number));
+  bool ok = isPositive(v);
   require(ok, key, "is " + shown(v) + ", must be a positive number");
   return ok ? v.number : 1;
+}
+
+std::vector<SettingValue> Settings::list(llvm::StringRef key) {
+  SettingValue v = value(key);
+  std::optional<std::vector<SettingValue>> elements = lookupList(key);
+  if (!elements)
+    require(false, key, v.absent() ? llvm::Twine("is missing") : "is " + shown(v) + ", must be a list");
+  return elements.value_or(std::vector<SettingValue>());
+}
+
+std::vector<float> Settings::positives(llvm::StringRef key) {
+  std::vector<float> numbers;
+  for (const SettingValue &v : list(key)) {
+    require(isPositive(v), key, "has " + shown(v) + ", must hold positive numbers");
+    numbers.push_back(float(v.number));
+  }
+  return numbers;
 }
 
 bool Settings::flag(llvm::StringRef key, bool fallback) {

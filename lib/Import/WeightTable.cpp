@@ -48,6 +48,19 @@ static std::pair<int64_t, int64_t> placeInTensor(const Weight &weight, const Wei
   return {before, total};
 }
 
+/// Cuts `weight`, rows [before, before + rows) of `total`, out of a tensor that is [heads, pieces of all
+/// weights of a head, in...]; `out` begins with the heads.
+static void cutHeadByHead(WeightSource &source, llvm::ArrayRef<int64_t> out, llvm::ArrayRef<int64_t> in,
+                          int64_t before, int64_t rows, int64_t total) {
+  int64_t heads = out.front(), size = out.back(); // heads of keys, and of how many rows each of its pieces is
+  source.reshape = {heads, total / heads / size, size};
+  source.slice = {0, heads, before / heads / size, (before + rows) / heads / size, 0, size};
+  for (int64_t n : in) {
+    source.reshape.push_back(n);
+    source.slice.append({0, n});
+  }
+}
+
 WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, const WeightTable &table,
                           bool stripPrefix) {
   const WeightName *name = table.find(weight.name);
@@ -62,6 +75,14 @@ WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, cons
   llvm::SmallVector<int64_t> out = sizes(llvm::ArrayRef(weight.dims).drop_back(weight.inDims));
   auto [before, total] = placeInTensor(weight, *name, all, table);
   int64_t rows = product(out);
+
+  if (name->order == StorageOrder::HeadByHead) {
+    source.file = {total};
+    if (!in.empty())
+      source.file.push_back(product(in));
+    cutHeadByHead(source, out, in, before, rows, total);
+    return source;
+  }
 
   // The outputs as the file has them: [out...], or [all pieces, rest of out...] where the tensor is shared.
   llvm::SmallVector<int64_t> fileOut = out;

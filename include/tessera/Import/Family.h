@@ -43,6 +43,14 @@ llvm::ArrayRef<const Family *> allFamilies();
 
 const Family &llamaFamily();
 const Family &gpt2Family();
+const Family &mistralFamily();
+const Family &qwen2Family();
+const Family &qwen3Family();
+const Family &phi3Family();
+const Family &graniteFamily();
+const Family &olmo2Family();
+const Family &gptNeoxFamily();
+const Family &smolLM3Family();
 
 /// The activation called by Hugging Face's name in setting `key`.
 Activation readActivation(Settings &settings, llvm::StringRef key, std::optional<std::string> fallback);

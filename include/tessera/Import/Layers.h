@@ -23,10 +23,12 @@ struct Linear {
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
-/// Weight `NAME` [hidden].
+/// Over the last dimensions of x, those of the weight `NAME` [over...]. Without `over`: over the last one,
+/// called "hidden".
 struct RmsNorm {
   std::string name;
   double eps;
+  Dims over = {};
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
@@ -37,7 +39,8 @@ struct LayerNorm {
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
-/// Turns x [batch, seq, heads..., head_dim] by position; pairs are half a head apart.
+/// Turns x [batch, seq, heads..., head_dim] by position, as much of a head as `config` says; pairs are half
+/// of that apart.
 struct RotaryEmbedding {
   RotaryConfig config;
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
@@ -51,7 +54,9 @@ struct Attention {
   double scale;
   bool inputBias = false, outputBias = false;
   std::optional<RotaryConfig> rotary;
-  std::optional<int64_t> window;
+  std::optional<int64_t> window;          ///< keys that a query sees, itself included
+  QueryKeyNorm norm = QueryKeyNorm::None; ///< weights `q_norm` and `k_norm`: [head_dim], or of all heads
+  double normEps = 0;
   bool drops = false; ///< training may drop weights, and elements of the output
 
   /// As the settings say, with rotary embedding if there is one.
@@ -86,19 +91,36 @@ struct Embedding {
   mlir::Value operator()(ModelBuilder &model, mlir::Value ids) const;
 };
 
-/// Logits [batch, seq, vocab] from the weight `NAME` [vocab, hidden], which may be an embedding's.
+/// Logits [batch, seq, vocab], times `factor`, from the weight `NAME` [vocab, hidden], which may be an
+/// embedding's.
 struct Head {
   std::string name;
   int64_t vocab, hidden;
+  double factor = 1;
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
+/// A norm of the family's kind, by the name of its weight.
+using Norm = llvm::function_ref<mlir::Value(const std::string &name, mlir::Value)>;
+
 /// The decoder that most families are: per layer attention and MLP, each on a normalized copy of the residual
-/// stream x and added to it; a norm; the head. Weights `layers.attention_norm`, `layers.mlp_norm`, `norm` and
-/// those of `mlp` and Attention.
-mlir::Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, mlir::Value x,
-                           llvm::function_ref<mlir::Value(const std::string &name, mlir::Value)> norm,
+/// stream x and added to it; the head. Layers that do not turn queries and keys are bodies of their own.
+/// Weights `layers.attention_norm`, `layers.mlp_norm`, `norm` and those of `mlp` and Attention.
+mlir::Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, mlir::Value x, Norm norm,
                            llvm::function_ref<mlir::Value(mlir::Value)> mlp);
+
+/// The same for families with RMSNorm, a gated MLP and no learned positions, from the tokens on.
+mlir::Value gatedDecoder(ModelBuilder &model, const ModelConfig &config);
+
+/// The end of any decoder: a norm of x, weight `norm`; logits from `unembedding`, or from the embedding if
+/// the head is tied.
+mlir::Value normedHead(ModelBuilder &model, const ModelConfig &config, mlir::Value x, Norm norm);
+
+/// The stream's beginning: rows of `embedding` times the config's factor.
+mlir::Value embedTokens(ModelBuilder &model, const ModelConfig &config);
+
+/// x * factor, rounded once.
+mlir::Value scaled(ModelBuilder &model, mlir::Value x, double factor);
 
 /// activation(x), element by element.
 mlir::Value activate(ModelBuilder &model, Activation activation, mlir::Value x);
@@ -106,6 +128,8 @@ mlir::Value activate(ModelBuilder &model, Activation activation, mlir::Value x);
 /// here: docs/llm-compile.md. `drops`: training may drop elements (docs/Dropout.md).
 mlir::Value nameValue(ModelBuilder &model, mlir::Value x, llvm::StringRef name,
                       llvm::ArrayRef<llvm::StringRef> dims, bool drops = false);
+/// x + y.
+mlir::Value add(ModelBuilder &model, mlir::Value x, mlir::Value y);
 /// x + y, called "residual": the stream between blocks.
 mlir::Value addResidual(ModelBuilder &model, mlir::Value x, mlir::Value y, bool drops = false);
 /// Calls x "residual" (what `--shard=residual:seq=tp` means).

@@ -21,14 +21,26 @@ enum class Activation { Silu, GeluErf, GeluTanh, Relu };
 
 /// Rotary position embedding (arXiv 2104.09864) and how its frequencies are stretched.
 struct RotaryConfig {
-  enum class Scaling { None, Linear, Llama3 };
+  enum class Scaling { None, Linear, Llama3, Yarn };
   double theta = 10000;
+  int64_t dims = 0; ///< so many elements of a head turn, the first ones; 0: all
   Scaling scaling = Scaling::None;
-  double factor = 1;                          ///< Linear, Llama3
+  double factor = 1;                          ///< Linear, Llama3, Yarn
   double lowFrequency = 1, highFrequency = 4; ///< Llama3
-  int64_t originalContext = 8192;             ///< Llama3
+  double betaFast = 32, betaSlow = 1;         ///< Yarn: turns within the original context
+  bool wholePairs = true;                     ///< Yarn: its ramp begins and ends at whole pairs
+  int64_t originalContext = 8192;             ///< Llama3, Yarn, longDivisors
   std::vector<float> divisors;                ///< per frequency; empty: all 1 (GGUF's rope_freqs.weight)
+  /// Of longrope: in place of `divisors` in a program for sequences longer than `originalContext`.
+  std::vector<float> longDivisors;
+  double magnitude = 1; ///< what turns is multiplied by this
+
+  /// Elements that turn of a head of `headDim`.
+  int64_t dimsOf(int64_t headDim) const { return dims ? dims : headDim; }
 };
+
+/// Norms of queries and keys before they turn: none, over each head, over all heads of a token at once.
+enum class QueryKeyNorm { None, EachHead, AllHeads };
 
 /// How the family makes up weights that are to be trained: normal around 0 with these standard deviations.
 /// Biases are 0, scales of norms 1.
@@ -43,8 +55,16 @@ struct ModelConfig {
   double normEps = 0;
   Activation activation = Activation::Silu;
   std::optional<RotaryConfig> rotary;
-  double attentionScale = 0; ///< factor of q.k
+  double attentionScale = 0;     ///< factor of q.k
+  std::optional<int64_t> window; ///< keys that a query sees, itself included; none: all before it
+  QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
   bool attentionBias = false, mlpBias = false;
+  bool inputBias = false;      ///< of q, k and v alone
+  bool parallelBlocks = false; ///< attention and MLP both read the stream as the layer got it
+  /// Which layers turn queries and keys, again and again; empty: all.
+  std::vector<bool> turns;
+  /// Factors of what the embedding gives and of what is added to the stream; logits are divided by the third.
+  double embeddingFactor = 1, residualFactor = 1, logitsDivisor = 1;
   /// The family's authors train with dropout. How much, the one who trains says: what a config has is not
   /// read.
   bool drops = false;
@@ -56,8 +76,9 @@ struct ModelConfig {
 
 /// Frequencies (radians per position) of the `dim / 2` pairs, computed in float32 step by step as the
 /// reference implementations do: theta^(-2i/dim), then the scaling. `llama3`: long waves are divided by
-/// `factor`, short ones kept, a linear blend between.
-std::vector<double> rotaryFrequencies(const RotaryConfig &rotary, int64_t dim);
+/// `factor`, short ones kept, a linear blend between. `yarn` (arXiv 2309.00071): the same along a ramp of
+/// pairs. `longestSequence` decides between the two lists of longrope (arXiv 2402.13753).
+std::vector<double> rotaryFrequencies(const RotaryConfig &rotary, int64_t dim, int64_t longestSequence);
 
 } // namespace tessera::importer
 #endif

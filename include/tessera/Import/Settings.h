@@ -46,6 +46,10 @@ public:
   double positive(llvm::StringRef key, std::optional<double> fallback = std::nullopt);
   bool flag(llvm::StringRef key, bool fallback);
   std::string text(llvm::StringRef key, std::optional<std::string> fallback = std::nullopt);
+  /// The elements of a list; an error if `key` is absent or something else.
+  std::vector<SettingValue> list(llvm::StringRef key);
+  /// A list of finite numbers > 0.
+  std::vector<float> positives(llvm::StringRef key);
 
   /// An error that `key` has a value which is not implemented.
   void unsupported(llvm::StringRef key, llvm::StringRef known);
@@ -64,6 +68,10 @@ public:
 protected:
   explicit Settings(std::string where) : where_(std::move(where)) {}
   virtual SettingValue lookup(llvm::StringRef key) const = 0;
+  /// The elements of `key`, if it is a list that this format lets families read.
+  virtual std::optional<std::vector<SettingValue>> lookupList(llvm::StringRef key) const {
+    return std::nullopt;
+  }
 
 private:
   std::string where_;

@@ -33,6 +33,8 @@ enum class StorageOrder : uint8_t {
   InputMajor,    ///< [in, out], as GPT-2's Conv1D
   AdjacentPairs, ///< OutputMajor; within a head the pairs of the rotary embedding lie side by side (2p, 2p +
                  ///< 1), not half a head apart
+  HeadByHead,    ///< OutputMajor; of weights that share the tensor the parts of one key head lie together,
+                 ///< then those of the next
 };
 
 struct WeightName {
@@ -42,8 +44,8 @@ struct WeightName {
 };
 
 struct WeightTable {
-  /// Parameters that share one tensor lie in it one after another (along its outputs), in the order of the
-  /// table.
+  /// Parameters that share one tensor lie in it one after another (along its outputs, or HeadByHead), in the
+  /// order of the table.
   std::vector<WeightName> names;
   /// Prefix of `names` that some files leave out.
   llvm::StringRef optionalPrefix;

@@ -91,42 +91,4 @@ ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::
   return c;
 }
 
-RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture,
-                            int64_t headDim) {
-  auto key = [&](const char *name) { return architecture.str() + "." + name; };
-  RotaryConfig r;
-  r.theta = settings.positive(key("rope.freq_base"), 10000);
-  settings.require(headDim % 2 == 0, key("attention.key_length"),
-                   "gives heads that cannot be split into pairs");
-  if (settings.size(key("rope.dimension_count"), headDim) != headDim)
-    settings.unsupported(key("rope.dimension_count"), llvm::Twine(headDim).str() + ", the size of a head");
-
-  std::string type = settings.text(key("rope.scaling.type"), "none");
-  if (settings.has(key("rope.scale_linear"))) { // the old way to say it
-    r.scaling = RotaryConfig::Scaling::Linear;
-    r.factor = settings.positive(key("rope.scale_linear"));
-  }
-  if (type == "linear") {
-    r.scaling = RotaryConfig::Scaling::Linear;
-    r.factor = settings.positive(key("rope.scaling.factor"));
-  } else if (type != "none") {
-    settings.unsupported(key("rope.scaling.type"), "none, linear");
-  } else {
-    settings.has(key("rope.scaling.factor")); // means nothing without a type
-  }
-
-  if (const io::TensorInfo *freqs = file.find("rope_freqs.weight")) {
-    bool fits = freqs->shape.size() == 1 && freqs->elements == headDim / 2;
-    settings.require(fits, "tensor rope_freqs.weight", "must have one number for every pair of a head");
-    if (fits && !settings.failure()) {
-      r.divisors.resize(size_t(headDim / 2));
-      if (Status s = file.readRange(*freqs, 0, headDim / 2, r.divisors.data()); !s)
-        settings.fail(s.takeFailure());
-      settings.require(llvm::all_of(r.divisors, [](float d) { return std::isfinite(d) && d > 0; }),
-                       "tensor rope_freqs.weight", "has an entry that is not a positive number");
-    }
-  }
-  return r;
-}
-
 } // namespace tessera::importer

@@ -26,12 +26,9 @@ const json *JsonSettings::find(llvm::StringRef key) const {
   }
 }
 
-SettingValue JsonSettings::lookup(llvm::StringRef key) const {
+static SettingValue valueOf(const json *found) {
   using Kind = SettingValue::Kind;
   SettingValue v;
-  const json *found = find(key);
-  if (!found)
-    return v;
   v.text = found->dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
   if (v.text.size() > 60)
     v.text = v.text.substr(0, 57) + "...";
@@ -66,6 +63,21 @@ SettingValue JsonSettings::lookup(llvm::StringRef key) const {
     v.kind = Kind::Array;
   }
   return v;
+}
+
+SettingValue JsonSettings::lookup(llvm::StringRef key) const {
+  const json *found = find(key);
+  return found ? valueOf(found) : SettingValue();
+}
+
+std::optional<std::vector<SettingValue>> JsonSettings::lookupList(llvm::StringRef key) const {
+  const json *found = find(key);
+  if (!found || !found->is_array())
+    return std::nullopt;
+  std::vector<SettingValue> values;
+  for (const json &element : *found)
+    values.push_back(valueOf(&element));
+  return values;
 }
 
 /// Settings of any family that change the numbers, with the values (as JSON) that leave them alone; null
@@ -129,70 +141,6 @@ void JsonSettings::refuseUnreadSettings() {
   if (kinds && !wasRead("layer_types") && kinds->is_array() &&
       !llvm::all_of(*kinds, [](const json &kind) { return kind == "full_attention"; }))
     unsupported("layer_types", "full_attention");
-}
-
-RotaryConfig readRotaryJson(Settings &settings) {
-  RotaryConfig r;
-  using Kind = SettingValue::Kind;
-  // transformers 5 writes rope_parameters; before that rope_theta stood at the top and the rest, if any, in
-  // rope_scaling.
-  std::string group;
-  for (const char *name : {"rope_scaling", "rope_parameters"}) {
-    SettingValue v = settings.value(name);
-    settings.require(v.absent() || v.kind == Kind::Object, name, "is " + v.text + ", must be an object");
-    if (v.kind != Kind::Object)
-      continue;
-    group = name;
-  }
-  auto key = [&](llvm::StringRef name) { return group + "." + name.str(); };
-
-  std::optional<double> theta;
-  for (const char *name : {"rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta"}) {
-    if (!settings.has(name))
-      continue;
-    double v = settings.positive(name);
-    settings.require(!theta || *theta == v, name,
-                     "is " + settings.value(name).text +
-                         ", but rope_theta stands elsewhere in the file with another value");
-    theta = v;
-  }
-  r.theta = theta.value_or(10000);
-  if (group.empty())
-    return r;
-
-  std::optional<std::string> type;
-  for (const char *name :
-       {"rope_scaling.type", "rope_scaling.rope_type", "rope_parameters.type", "rope_parameters.rope_type"}) {
-    if (!settings.has(name))
-      continue;
-    std::string v = settings.text(name);
-    settings.require(!type || *type == v, name,
-                     "is " + v + ", but the type stands elsewhere in the file as " + type.value_or(""));
-    type = v;
-  }
-  if (!type) {
-    settings.require(!settings.has(key("factor")), key("rope_type"), "is missing, but a factor is given");
-    type = "default";
-  }
-  if (settings.has(key("partial_rotary_factor")) && settings.positive(key("partial_rotary_factor")) != 1)
-    settings.unsupported(key("partial_rotary_factor"), "1");
-
-  if (*type == "linear") {
-    r.scaling = RotaryConfig::Scaling::Linear;
-    r.factor = settings.positive(key("factor"));
-  } else if (*type == "llama3") {
-    r.scaling = RotaryConfig::Scaling::Llama3;
-    r.factor = settings.positive(key("factor"));
-    r.lowFrequency = settings.positive(key("low_freq_factor"));
-    r.highFrequency = settings.positive(key("high_freq_factor"));
-    r.originalContext = settings.size(key("original_max_position_embeddings"));
-    settings.require(r.highFrequency > r.lowFrequency, key("high_freq_factor"),
-                     "must be greater than low_freq_factor");
-  } else if (*type != "default") {
-    settings.unsupported(settings.has(key("rope_type")) ? key("rope_type") : key("type"),
-                         "default, linear, llama3");
-  }
-  return r;
 }
 
 } // namespace tessera::importer

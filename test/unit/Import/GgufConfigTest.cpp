@@ -53,7 +53,7 @@ protected:
   std::vector<double> frequencies() {
     ModelConfig config = read();
     EXPECT_EQ(problem, "");
-    return rotaryFrequencies(*config.rotary, config.headDim);
+    return rotaryFrequencies(*config.rotary, config.headDim, config.maxPositions);
   }
   GgufBytes file;
   std::string problem;
@@ -152,9 +152,9 @@ TEST_F(GgufConfig, AFactorWithoutATypeMeansNothing) {
 }
 
 TEST_F(GgufConfig, OtherScalingsAreRefused) {
-  text("llama.rope.scaling.type", "yarn");
+  text("llama.rope.scaling.type", "ntk");
   read();
-  EXPECT_NE(problem.find("llama.rope.scaling.type): the value yarn"), std::string::npos) << problem;
+  EXPECT_NE(problem.find("llama.rope.scaling.type): the value ntk"), std::string::npos) << problem;
 }
 
 TEST_F(GgufConfig, DivisorsOfFrequenciesAreATensor) {

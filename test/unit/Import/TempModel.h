@@ -46,6 +46,24 @@ inline nlohmann::json gpt2Config() {
     "n_positions": 128, "vocab_size": 389, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new", "n_inner": null})");
 }
 
+/// A family with Llama's names, by its class: with 6 heads of size 8 on 2 KV heads.
+inline nlohmann::json decoderConfig(const std::string &architecture, const std::string &type,
+                                    const nlohmann::json &more = {}) {
+  nlohmann::json config = llamaConfig();
+  config["architectures"] = {architecture};
+  config["model_type"] = type;
+  if (!more.is_null())
+    config.merge_patch(more);
+  return config;
+}
+
+inline nlohmann::json gptNeoxConfig() {
+  return nlohmann::json::parse(
+      R"({"architectures": ["GPTNeoXForCausalLM"], "model_type": "gpt_neox", "hidden_size": 48, "num_attention_heads": 6,
+    "intermediate_size": 80, "num_hidden_layers": 4, "vocab_size": 389, "layer_norm_eps": 1e-5, "max_position_embeddings": 128,
+    "rotary_pct": 0.5})");
+}
+
 /// The module of `path`, or a failed test.
 inline mlir::OwningOpRef<mlir::ModuleOp> importOrFail(mlir::MLIRContext &context, const std::string &path,
                                                       const importer::ImportOptions &options = {}) {

@@ -59,6 +59,26 @@ TEST(WeightSource, SharedInputMajorTensorIsCutAlongItsColumns) {
   EXPECT_EQ(s.permute, (Sizes{1, 2, 0}));
 }
 
+// Three heads of queries, then the key and the value that go with them, then the same of the next group.
+TEST(WeightSource, HeadByHeadEveryGroupHasItsPieces) {
+  constexpr StorageOrder order = StorageOrder::HeadByHead;
+  WeightTable table{{{"q", "l.{}.qkv", order}, {"k", "l.{}.qkv", order}, {"v", "l.{}.qkv", order}}, "", {}};
+  WeightSource s = weightSource(q, {v, k, q}, table, false);
+  EXPECT_EQ(s.file, (Sizes{80, 48}));
+  EXPECT_EQ(s.reshape, (Sizes{2, 5, 8, 48}));
+  EXPECT_EQ(s.slice, (Sizes{0, 2, 0, 3, 0, 8, 0, 48}));
+  s = weightSource(v, {v, k, q}, table, false);
+  EXPECT_EQ(s.reshape, (Sizes{2, 5, 8, 48}));
+  EXPECT_EQ(s.slice, (Sizes{0, 2, 4, 5, 0, 8, 0, 48}));
+  Weight bias{"k", {{"kv_heads", 2}, {"head_dim", 8}}, 0, 4}, first = q, last = bias;
+  first.dims.pop_back();
+  first.inDims = 0;
+  last.name = "v";
+  s = weightSource(bias, {first, bias, last}, table, false);
+  EXPECT_EQ(s.file, (Sizes{80}));
+  EXPECT_EQ(s.slice, (Sizes{0, 2, 3, 4, 0, 8}));
+}
+
 TEST(WeightSource, PrefixIsLeftOutWhereTheFileDoes) {
   WeightTable table{{{"k", "transformer.l.{}.k"}}, "transformer.", {}};
   EXPECT_EQ(weightSource(k, {k}, table, false).tensor, "transformer.l.{}.k");

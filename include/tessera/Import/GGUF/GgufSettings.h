@@ -26,9 +26,12 @@ private:
 /// keys. The head is tied where the file has no `output.weight`.
 ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture,
                            llvm::StringRef normEpsKey);
-/// Rotary settings, with the divisors of tensor `rope_freqs.weight` (how converters write llama3 scaling).
+/// Rotary settings of heads of `config`, with the divisors of tensor `rope_freqs.weight` (how converters
+/// write llama3 scaling) and those of longrope. `turnsPart`: the family can turn a part of each head.
 RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture,
-                            int64_t headDim);
+                            const ModelConfig &config, bool turnsPart = false);
+/// `attention.sliding_window`; 0: none.
+std::optional<int64_t> readWindowGguf(Settings &settings, llvm::StringRef architecture);
 
 } // namespace tessera::importer
 #endif

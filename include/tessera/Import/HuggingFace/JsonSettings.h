@@ -22,15 +22,39 @@ public:
 
 protected:
   SettingValue lookup(llvm::StringRef key) const override;
+  std::optional<std::vector<SettingValue>> lookupList(llvm::StringRef key) const override;
 
 private:
   const nlohmann::json *find(llvm::StringRef key) const;
   nlohmann::json object_;
 };
 
-/// Rotary settings: at the top, or inside `rope_parameters` or `rope_scaling`. Types default, linear and
-/// llama3.
-RotaryConfig readRotaryJson(Settings &settings);
+/// What a family's configuration means where config.json leaves something out: as transformers has it.
+struct DecoderDefaults {
+  bool headsForKeys = false; ///< missing num_key_value_heads: as many as heads; else an error
+  int64_t maxPositions = 2048;
+  int64_t headDim = 0; ///< 0: hidden / heads
+  double normEps = 1e-6;
+  bool tiedHead = false;
+  double theta = 10000;
+  bool turnsPart = false; ///< the family can turn a part of each head
+  double rotaryPart = 1;
+  /// Second names of rope_theta and partial_rotary_factor.
+  llvm::StringRef thetaAlias = {}, partAlias = {};
+};
+
+/// Settings that most families spell as Llama does, rotary ones included. Not biases and windows.
+ModelConfig readDecoderJson(Settings &settings, const DecoderDefaults &defaults);
+
+/// Rotary settings of heads of `config`: at the top, or inside `rope_parameters` or `rope_scaling`.
+RotaryConfig readRotaryJson(Settings &settings, const ModelConfig &config, const DecoderDefaults &defaults);
+
+/// `sliding_window`; null: none.
+std::optional<int64_t> readWindowJson(Settings &settings, std::optional<int64_t> fallback);
+
+/// The window of Qwen2 and Qwen3, which layers from `max_window_layers` on have if `use_sliding_window` says
+/// so: of all `layers` or none; some is an error.
+std::optional<int64_t> readUpperWindowJson(Settings &settings, int64_t layers);
 
 } // namespace tessera::importer
 #endif

@@ -1,0 +1,57 @@
+//===- Olmo2.cpp - OLMo 2 -------------------------------------------------===//
+//
+// Norms behind attention and MLP in place of those before them, and norms of q and k over all heads of a
+// token at once (arXiv 2501.00656).
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Import/DecoderNames.h"
+#include "tessera/Import/Family.h"
+#include "tessera/Import/GGUF/GgufSettings.h"
+#include "tessera/Import/HuggingFace/JsonSettings.h"
+#include "tessera/Import/Layers.h"
+
+using namespace tessera;
+using namespace tessera::importer;
+
+static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
+  ModelConfig c = readDecoderJson(settings, {.headsForKeys = true, .normEps = 1e-5});
+  c.attentionBias = settings.flag("attention_bias", false);
+  c.queryKeyNorm = QueryKeyNorm::AllHeads;
+  return c;
+}
+
+static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
+  ModelConfig c = readGgufConfig(settings, file, "olmo2", "olmo2.attention.layer_norm_rms_epsilon");
+  c.rotary = readRotaryGguf(settings, file, "olmo2", c);
+  c.attentionBias = file.find("blk.0.attn_q.bias") != nullptr;
+  c.queryKeyNorm = QueryKeyNorm::AllHeads;
+  return c;
+}
+
+static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
+  auto norm = [&](const std::string &name, mlir::Value x) { return RmsNorm{name, c.normEps}(model, x); };
+  auto layer = [&](mlir::Value h) {
+    h = addResidual(model, h, norm("layers.attention_norm", Attention::from("layers", c)(model, h)));
+    GatedMlp mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias};
+    return addResidual(model, h, norm("layers.mlp_norm", mlp(model, h)));
+  };
+  mlir::Value x = model.repeat(c.layers, nameResidual(model, embedTokens(model, c)), {layer});
+  return normedHead(model, c, x, norm);
+}
+
+const Family &importer::olmo2Family() {
+  static const Family family = {
+      "olmo2",
+      {{"Olmo2ForCausalLM"},
+       "olmo2",
+       readHuggingFace,
+       huggingFaceNames({{"layers.attention_norm", "model.layers.{}.post_attention_layernorm.weight"},
+                         {"layers.mlp_norm", "model.layers.{}.post_feedforward_layernorm.weight"}})},
+      {{"olmo2"},
+       "",
+       readGguf,
+       ggufNames(StorageOrder::OutputMajor, {{"layers.attention_norm", "blk.{}.post_attention_norm.weight"},
+                                             {"layers.mlp_norm", "blk.{}.post_ffw_norm.weight"}})},
+      build};
+  return family;
+}

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Makes test/Inputs/models/families: a tiny random model of each family, and the results it must give.
+
+    make_families.py OUT [--converter DIR] [FAMILY...]
+
+Needs torch, transformers, safetensors and gguf. DIR holds llama.cpp's convert_hf_to_gguf.py (PyPI's source package of llama-cpp-python has
+it); with it each model is written as GGUF too, by that converter, without a vocabulary. What a test takes from here was computed by
+transformers in float64 (norms, softmax and rotary tables as it has them: in float32), from weights that are exact in bfloat16, so
+that both files hold the same ones. Sequences are longer than windows and original contexts; `short` holds results of a model whose
+original context is longer than the sequence, `gguf` those of what a GGUF file says, where that makes a difference.
+
+In OUT/FAMILY: config.json as transformers writes it now, `older`/config.json as before version 5, model.safetensors, model.gguf,
+expected.json (`generate`: greedy tokens by full passes, without a cache), expected.safetensors (`tokens`, `logits`, of some `loss` and `grad.NAME`).
+"""
+import argparse
+import copy
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+VOCABULARY = 157
+SIZES = dict(vocab_size=VOCABULARY, hidden_size=36, intermediate_size=52, num_hidden_layers=3, num_attention_heads=6,
+             max_position_embeddings=128, bos_token_id=0, eos_token_id=1, pad_token_id=None, initializer_range=0.02)
+PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
+FACTORS = {"short_factor": [1.0, 1.25, 1.5], "long_factor": [1.5, 4.25, 9.5]}
+
+# Family: its class, its settings, what config.json called otherwise before version 5, which names are left out there, and the prompts' lengths.
+FAMILIES = {
+    "mistral": ("MistralForCausalLM", dict(SIZES, num_key_value_heads=2, head_dim=10, sliding_window=7, rope_parameters=PLAIN),
+                dict(rope_theta=10000.0), ["rope_parameters"]),
+    "qwen2": ("Qwen2ForCausalLM",
+              dict(SIZES, num_key_value_heads=2, hidden_size=48, tie_word_embeddings=True, use_sliding_window=False,
+                   rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 16}),
+              dict(rope_theta=10000.0, rope_scaling={"type": "yarn", "factor": 8.0, "original_max_position_embeddings": 16}),
+              ["rope_parameters", "layer_types"]),
+    # The window of all layers, which the converter to GGUF leaves out.
+    "qwen2-window": ("Qwen2ForCausalLM",
+                     dict(SIZES, num_key_value_heads=3, use_sliding_window=True, sliding_window=9, max_window_layers=0,
+                          rope_parameters=PLAIN),
+                     dict(rope_theta=10000.0), ["rope_parameters", "layer_types"]),
+    "qwen3": ("Qwen3ForCausalLM", dict(SIZES, num_key_value_heads=2, head_dim=10, rope_parameters=dict(PLAIN, rope_theta=1e6)),
+              dict(rope_theta=1000000.0, rope_scaling=None), ["rope_parameters", "layer_types"]),
+    "phi3": ("Phi3ForCausalLM",
+             dict(SIZES, num_key_value_heads=2, sliding_window=7, original_max_position_embeddings=128, rope_parameters=dict(PLAIN, partial_rotary_factor=1.0)),
+             dict(rope_theta=10000.0, rope_scaling=None), ["rope_parameters"]),
+    "phi4-mini": ("Phi3ForCausalLM",
+                  dict(SIZES, hidden_size=48, num_key_value_heads=2, tie_word_embeddings=True, original_max_position_embeddings=32,
+                       rope_parameters=dict(FACTORS, rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.75)),
+                  dict(rope_theta=10000.0, partial_rotary_factor=0.75, rope_scaling=dict(FACTORS, type="longrope")),
+                  ["rope_parameters"]),
+    "granite": ("GraniteForCausalLM",
+                dict(SIZES, num_key_value_heads=2, tie_word_embeddings=True, embedding_multiplier=12.0, residual_multiplier=0.22,
+                     attention_multiplier=0.3, logits_scaling=3.0, rope_parameters=PLAIN),
+                dict(rope_theta=10000.0, rope_scaling=None), ["rope_parameters"]),
+    "olmo2": ("Olmo2ForCausalLM", dict(SIZES, num_key_value_heads=2, rope_parameters=dict(PLAIN, rope_theta=500000.0)),
+              dict(rope_theta=500000.0, rope_scaling=None), ["rope_parameters"]),
+    "gpt-neox": ("GPTNeoXForCausalLM",
+                 dict(SIZES, hidden_size=48, rope_parameters=dict(PLAIN, partial_rotary_factor=0.5), use_parallel_residual=True),
+                 dict(rotary_emb_base=10000.0, rotary_pct=0.5, rope_scaling=None), ["rope_parameters"]),
+    "gpt-neox-serial": ("GPTNeoXForCausalLM",
+                        dict(SIZES, rope_parameters=dict(PLAIN, partial_rotary_factor=0.34), use_parallel_residual=False),
+                        dict(rotary_emb_base=10000.0, rotary_pct=0.34, rope_scaling=None), ["rope_parameters"]),
+    "smollm3": ("SmolLM3ForCausalLM",
+                dict(SIZES, num_hidden_layers=5, num_key_value_heads=2, tie_word_embeddings=True, rope_parameters=PLAIN),
+                dict(rope_theta=10000.0, rope_scaling=None), ["rope_parameters", "layer_types"]),
+}
+WITH_GRADIENTS = {"granite", "gpt-neox", "olmo2", "phi4-mini"}  # of all parts that other models do not train
+SHORT = {"phi4-mini"}  # two sets of frequencies
+NO_GGUF = {"qwen2-window", "gpt-neox-serial"}
+GGUF_LEAVES_OUT = {"mistral": dict(sliding_window=None)}  # results of the model that is left stand in the folder `gguf`
+
+
+def make_model(name, seed, other={}):
+    """A model whose every weight matters, the same numbers in bfloat16 as in float64. `other`: settings in place of the family's."""
+    architecture, settings, _, _ = FAMILIES[name]
+    kind = getattr(transformers, architecture)
+    config = kind.config_class(**dict(settings, **other))
+    config._attn_implementation = "eager"
+    torch.manual_seed(seed)
+    model = kind(config).float()
+    with torch.no_grad():
+        for key, weight in model.named_parameters():
+            if key.endswith("norm.weight"):
+                weight.copy_(1 + 0.4 * torch.randn(weight.shape))
+            elif weight.dim() == 1:
+                weight.copy_(0.3 * torch.randn(weight.shape))
+            elif "embed" in key:
+                weight.copy_(torch.randn(weight.shape) * (0.03 if name == "granite" else 0.6))
+            else:
+                weight.copy_(torch.randn(weight.shape) * 1.4 / weight.shape[1] ** 0.5)
+            weight.copy_(weight.bfloat16().float())
+    return model.eval()
+
+
+def logits_of(model, rows):
+    with torch.no_grad():
+        return model(torch.tensor(rows), use_cache=False).logits
+
+
+def generate(model, prompt, count):
+    ids, margin = [], float("inf")
+    for _ in range(count):
+        scores = logits_of(model, [prompt + ids])[0, -1]
+        best = torch.topk(scores, 2)
+        margin = min(margin, float(best.values[0] - best.values[1]))
+        ids.append(int(best.indices[0]))
+    return {"prompt_tokens": prompt, "generated": ids, "min_margin": margin}
+
+
+def gradients_of(model, rows):
+    """The mean cross entropy of predicting the next token, and its gradients by the checkpoint's names."""
+    tokens = torch.tensor(rows)
+    logits = model(tokens, use_cache=False).logits[:, :-1]
+    loss = torch.nn.functional.cross_entropy(logits.reshape(-1, VOCABULARY), tokens[:, 1:].reshape(-1))
+    loss.backward()
+    # The class calls GPT-NeoX's head otherwise than the checkpoints do.
+    names = {"lm_head.weight": "embed_out.weight"} if model.config.model_type == "gpt_neox" else {}
+    found = {"grad." + names.get(name, name): weight.grad.float().contiguous() for name, weight in model.named_parameters()}
+    model.zero_grad()
+    return {"loss": loss.detach().float().reshape(1), **found}
+
+
+def write_expected(folder, model, lengths, seq, new, with_gradients=False):
+    random = torch.Generator().manual_seed(7)
+
+    def tokens(count):
+        return torch.randint(2, VOCABULARY, (count,), generator=random).tolist()
+
+    os.makedirs(folder, exist_ok=True)
+    rows = [tokens(seq), tokens(seq)]
+    logits = logits_of(model, rows)
+    tensors = {"tokens": torch.tensor(rows, dtype=torch.int32), "logits": logits.float().contiguous()}
+    if with_gradients:
+        tensors.update(gradients_of(model, rows))
+    save_file(tensors, os.path.join(folder, "expected.safetensors"))
+    runs = [generate(model, tokens(length), new) for length in lengths]
+    with open(os.path.join(folder, "expected.json"), "w") as file:
+        json.dump({"generate": runs}, file)
+    top = float(logits.abs().max())
+    return min(run["min_margin"] for run in runs) / top
+
+
+def write_older_config(folder, name):
+    """config.json as before transformers 5: rotary settings at the top, `torch_dtype`."""
+    _, _, other, absent = FAMILIES[name]
+    with open(os.path.join(folder, "config.json")) as file:
+        config = json.load(file)
+    for key in absent:
+        config.pop(key, None)
+    config["torch_dtype"] = config.pop("dtype", "bfloat16")
+    config.update(other)
+    os.makedirs(os.path.join(folder, "older"), exist_ok=True)
+    with open(os.path.join(folder, "older", "config.json"), "w") as file:
+        json.dump(config, file, indent=2)
+
+
+# The converter's own but for the vocabulary, which the tiny models lack, and a setting of GPT-NeoX that it wants and transformers 5 drops.
+CONVERT = """
+import json
+import sys
+sys.path.insert(0, sys.argv[1])
+import convert_hf_to_gguf as converter
+class_of = converter.get_model_class
+def without_vocabulary(*args, **kwargs):
+    kind = class_of(*args, **kwargs)
+    kind.set_vocab = lambda self: self._set_vocab_none()
+    return kind
+converter.get_model_class = without_vocabulary
+load = converter.ModelBase.load_hparams
+def with_older_settings(folder, *args, **kwargs):
+    settings = load(folder, *args, **kwargs)
+    older = json.loads((folder / "config.json").read_text())
+    return settings | {key: older[key] for key in ("rotary_pct",) if key in older}
+converter.ModelBase.load_hparams = staticmethod(with_older_settings)
+sys.argv = ["convert_hf_to_gguf.py"] + sys.argv[2:]
+converter.main()
+"""
+
+
+def convert(converter, folder):
+    """model.gguf by llama.cpp's converter, from the older config.json, which all its versions read."""
+    scratch = os.path.join(folder, "scratch")
+    os.makedirs(scratch)
+    shutil.copy(os.path.join(folder, "older", "config.json"), scratch)
+    shutil.copy(os.path.join(folder, "model.safetensors"), scratch)
+    subprocess.run([sys.executable, "-c", CONVERT, converter, scratch, "--outtype", "bf16", "--outfile",
+                    os.path.join(folder, "model.gguf")], check=True)
+    shutil.rmtree(scratch)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out")
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--converter")
+    args = parser.parse_args()
+    for name in args.families or FAMILIES:
+        folder = os.path.join(args.out, name)
+        shutil.rmtree(folder, ignore_errors=True)
+        lengths = [33, 39] if name in SHORT else [8, 21]
+        for seed in range(100):
+            model = make_model(name, seed)
+            # As saved: what later stands in config.json is what was computed.
+            copy.deepcopy(model).bfloat16().save_pretrained(folder)
+            margin = write_expected(folder, model.double(), lengths, 48, 24, name in WITH_GRADIENTS)
+            if name in SHORT:
+                margin = min(margin, write_expected(os.path.join(folder, "short"), model, [7, 8], 32, 24))
+            if name in GGUF_LEAVES_OUT:
+                left = make_model(name, seed, GGUF_LEAVES_OUT[name])
+                margin = min(margin, write_expected(os.path.join(folder, "gguf"), left.double(), lengths, 48, 24))
+            if margin > 2e-3:  # tokens must not hang on rounding
+                break
+        for other in ("short", "gguf"):
+            if os.path.isdir(os.path.join(folder, other)):
+                shutil.copy(os.path.join(folder, "config.json"), os.path.join(folder, other))
+        write_older_config(folder, name)
+        for left_over in ("generation_config.json",):
+            if os.path.exists(os.path.join(folder, left_over)):
+                os.unlink(os.path.join(folder, left_over))
+        if args.converter and name not in NO_GGUF:
+            convert(args.converter, folder)
+        print(f"{name}: seed {seed}, margin {margin:.3g} of the largest logit")
+
+
+if __name__ == "__main__":
+    main()
