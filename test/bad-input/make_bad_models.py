@@ -281,7 +281,7 @@ def config_cases(make):
     config("bias-not-there", ["q_proj.bias", "missing"], attention_bias=True)
     config("bias-maybe", ["attention_bias"], attention_bias="maybe")
     config("head-not-tied", ["tie_word_embeddings"], tie_word_embeddings=3)
-    config("rope-unknown", ["rope", "yarn"], rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0})
+    config("rope-unknown", ["rope", "ntk"], rope_parameters={"rope_type": "ntk", "rope_theta": 10000.0, "factor": 4.0})
     config("rope-contradicts", ["rope_theta"], rope_theta=5.0)
     config("rope-list", ["rope_parameters"], rope_parameters=[1])
     config("rope-llama3-incomplete", ["rope_parameters"], rope_parameters={"rope_type": "llama3", "rope_theta": 10000.0})
@@ -345,7 +345,7 @@ def gguf_cases(make):
     metadata("layers-zero", ["llama.block_count"], COMPILE, lambda m: m.update({"llama.block_count": 0}))
     metadata("hidden-not-the-weights", ["32"], COMPILE, lambda m: m.update({"llama.embedding_length": 48}))
     metadata("experts", ["llama.expert_count"], COMPILE, lambda m: m.update({"llama.expert_count": 8}))
-    metadata("rope-yarn", ["yarn"], COMPILE, lambda m: m.update({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 4.0}))
+    metadata("rope-ntk", ["ntk"], COMPILE, lambda m: m.update({"llama.rope.scaling.type": "ntk", "llama.rope.scaling.factor": 4.0}))
 
     def entries(name, needles, change):
         make.gguf_case(name, make.gguf_bytes(change_entries=change), needles, COMPILE)
