@@ -68,7 +68,14 @@ def Graph_EinsumOp : Graph_Op<"einsum", [Graph_Derivative]> {
 }
 
 def Graph_RmsNormOp : Graph_Op<"rms_norm", [Graph_Derivative, DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
-  let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension (arXiv 1910.07467)";
+  let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimensions, those of the weight (arXiv 1910.07467)";
+  let description = [{
+    With a weight [heads, head_dim] all heads of a token are normalised at once. Where such a dimension is sharded one sum per row travels.
+    ```mlir
+    // given %k: tensor<2x16x4x8xf32>, %w: tensor<4x8xf32>
+    %n = graph.rms_norm %k, %w eps = 1.0e-6 : (tensor<2x16x4x8xf32>, tensor<4x8xf32>) -> tensor<2x16x4x8xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, F64Attr:$eps);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input `,` $weight `eps` `=` $eps attr-dict `:` functional-type(operands, results)";
