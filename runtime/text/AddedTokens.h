@@ -1,33 +1,44 @@
-// Finding special tokens that are written out in a text.
+// Finding tokens that are written out in a text.
 #ifndef TESSERA_RUNTIME_TEXT_ADDEDTOKENS_H
 #define TESSERA_RUNTIME_TEXT_ADDEDTOKENS_H
 
+#include "UnicodeForms.h"
+
 #include <cstdint>
-#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace tessera::text {
 
+struct AddedToken {
+  std::string content; // not empty
+  int32_t id = -1;
+  bool singleWord = false; // not where letters, digits or '_' touch it
+  bool lstrip = false;     // takes the white space before it
+  bool rstrip = false;     // takes the white space behind it
+  bool special = false;    // controls; not printed
+  bool normalized = false; // looked for in the normalized text
+};
+
 class AddedTokens {
 public:
-  void add(std::string_view content, int32_t id); // content not empty; the last id of equal contents counts
-  bool empty() const { return nodes_.size() == 1; }
+  void add(AddedToken token) { tokens_.push_back(std::move(token)); }
+  void finish(); // after all add; the last of equal contents counts
+  bool empty() const { return tokens_.empty(); }
+  const std::vector<AddedToken> &tokens() const { return tokens_; }
 
   struct Match {
-    size_t begin, end;
+    size_t begin, end; // with the white space it takes
     int32_t id;
   };
-  // The leftmost match at or after `from`, the longest of those that begin there; end == 0 if there is none.
-  // Cost: at most the length of the longest token per byte.
-  Match find(std::string_view text, size_t from) const;
+  // All tokens of `text` from left to right: of those that begin at one place the longest. Cost: at most the
+  // length of the longest token per byte (times the logarithm of how many there are).
+  std::vector<Match> findAll(std::string_view text) const;
 
 private:
-  struct Node {
-    std::map<uint8_t, size_t> next;
-    int32_t id = -1;
-  };
-  std::vector<Node> nodes_ = std::vector<Node>(1); // a trie; nodes_[0] is the root
+  const AddedToken *longestAt(std::string_view text, size_t begin) const;
+  std::vector<AddedToken> tokens_; // sorted by content
   bool starts_[256] = {};
 };
 

@@ -90,6 +90,13 @@ Result<std::unique_ptr<Regex>> Regex::compile(const std::string &pattern, const 
   Result<std::string> rewritten = translated(pattern, where);
   if (!rewritten)
     return rewritten.takeFailure();
+  return compileTranslated(*rewritten, pattern, where);
+}
+
+Result<std::unique_ptr<Regex>> Regex::graphemes() { return compileTranslated("\\X", "\\X", ""); }
+
+Result<std::unique_ptr<Regex>>
+Regex::compileTranslated(const std::string &rewritten, const std::string &pattern, const std::string &where) {
   std::unique_ptr<Regex> regex(new Regex);
   regex->state_ = std::make_unique<State>();
   State &state = *regex->state_;
@@ -98,7 +105,7 @@ Result<std::unique_ptr<Regex>> Regex::compile(const std::string &pattern, const 
   int error = 0;
   PCRE2_SIZE at = 0;
   state.code =
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten->data()), rewritten->size(),
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
                     PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
   if (!state.code) {
     PCRE2_UCHAR message[256] = {};

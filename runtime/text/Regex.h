@@ -18,6 +18,8 @@ public:
   // letters, marks, numbers and connectors, ^ and $ match at lines. Fails, naming the pattern, on what PCRE2
   // would read differently.
   static Result<std::unique_ptr<Regex>> compile(const std::string &pattern, const std::string &where);
+  // Matches what a reader takes for one character (extended grapheme clusters, UAX 29).
+  static Result<std::unique_ptr<Regex>> graphemes();
   static std::string quoted(std::string_view literal); // a pattern that matches `literal`
   ~Regex();
 
@@ -26,6 +28,8 @@ public:
   Status forEachMatch(std::string_view text, const std::function<void(size_t, size_t)> &match) const;
 
 private:
+  static Result<std::unique_ptr<Regex>>
+  compileTranslated(const std::string &rewritten, const std::string &pattern, const std::string &where);
   Regex() = default;
   struct State;
   std::unique_ptr<State> state_;

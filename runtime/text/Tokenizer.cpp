@@ -2,7 +2,6 @@
 
 #include "Unicode.h"
 
-#include <algorithm>
 #include <cstdio>
 
 namespace tessera::text {
@@ -15,25 +14,40 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::load(const io::ModelFile &model) {
     return fromGguf(model);
   if (const std::string_view *json = model.text("tokenizer.json"))
     return fromJson(*json, model.path() + "/tokenizer.json");
-  return Failure{"cannot use the tokenizer", model.path(), "the model has no tokenizer.json",
+  if (const std::string_view *pieces = model.text("tokenizer.model")) {
+    const std::string_view *settings = model.text("tokenizer_config.json");
+    return fromSentencePiece(*pieces, settings ? *settings : std::string_view(),
+                             model.path() + "/tokenizer.model");
+  }
+  return Failure{"cannot use the tokenizer", model.path(),
+                 "the model has no tokenizer.json and no tokenizer.model",
                  "give prompts as token ids with --tokens"};
 }
 
-// Calls onText for the stretches of `text` between tokens of `added`, and onToken for those, in order.
+// Calls onText(stretch, begin) for the stretches of `text` between tokens of `added`, and onToken for those,
+// in order.
 template <typename OnText, typename OnToken>
 static Status partition(const AddedTokens &added, std::string_view text, OnText onText, OnToken onToken) {
   size_t at = 0;
-  while (at < text.size()) {
-    AddedTokens::Match match = added.empty() ? AddedTokens::Match{text.size(), 0, -1} : added.find(text, at);
-    if (match.begin > at)
-      if (Status status = onText(text.substr(at, match.begin - at)); !status)
-        return status;
-    if (match.end == 0)
-      break;
-    onToken(match.id);
-    at = match.end;
+  if (!added.empty())
+    for (const AddedTokens::Match &match : added.findAll(text)) {
+      if (match.begin > at)
+        if (Status status = onText(text.substr(at, match.begin - at), at); !status)
+          return status;
+      onToken(match.id);
+      at = match.end;
+    }
+  return at < text.size() ? onText(text.substr(at), at) : Status();
+}
+
+// A character, or a byte that is none, as a person reads it.
+static std::string described(std::string_view unit) {
+  char text[8];
+  if (unit.size() == 1) {
+    std::snprintf(text, sizeof text, "0x%02X", static_cast<uint8_t>(unit[0]));
+    return std::string("byte ") + text;
   }
-  return {};
+  return "character " + std::string(unit);
 }
 
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addsAround) const {
@@ -47,43 +61,48 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addsA
   std::vector<std::string_view> pieces;
   std::deque<std::string> owned;
   auto pushToken = [&](int32_t id) { ids.push_back(id); };
-  auto encodeText = [&](std::string_view stretch) -> Status {
+  auto encodeText = [&](std::string_view stretch, bool atStart) -> Status {
     owned.clear();
-    if (Status status = impl_->preTokenizer.split(stretch, pieces, owned); !status)
+    if (Status status = impl_->preTokenizer.split(stretch, atStart, pieces, owned); !status)
       return status;
-    for (std::string_view piece : pieces) {
-      uint8_t bad = 0;
-      if (impl_->bpe.encode(piece, ids, &bad))
-        continue;
-      char byte[8];
-      std::snprintf(byte, sizeof byte, "0x%02X", bad);
-      return Failure{"cannot tokenize", impl_->where,
-                     std::string("the vocabulary has no token for the byte ") + byte,
-                     "leave that character out"};
-    }
+    for (std::string_view piece : pieces)
+      if (std::string_view missing; !impl_->model->encode(piece, ids, &missing))
+        return Failure{"cannot tokenize", impl_->where,
+                       "the vocabulary has no token for the " + described(missing),
+                       "leave that character out"};
     return {};
   };
-  Status status = partition(
-      impl_->added[0], text,
-      [&](std::string_view part) { return partition(impl_->added[1], part, encodeText, pushToken); },
-      pushToken);
-  if (!status)
+  auto normalizeText = [&](std::string_view stretch, size_t begin) -> Status {
+    bool losesFront = false;
+    std::string normalized;
+    if (!impl_->normalizer.empty()) {
+      Result<std::string> result = impl_->normalizer.apply(stretch, losesFront);
+      if (!result)
+        return result.takeFailure();
+      normalized = result.take();
+      stretch = normalized;
+    }
+    return partition(
+        impl_->added[1], stretch,
+        [&](std::string_view part, size_t at) {
+          return encodeText(part, begin == 0 && at == 0 && !losesFront);
+        },
+        pushToken);
+  };
+  if (Status status = partition(impl_->added[0], text, normalizeText, pushToken); !status)
     return status.takeFailure();
   if (addsAround)
     ids.insert(ids.end(), impl_->suffix.begin(), impl_->suffix.end());
   return ids;
 }
 
-std::string_view Tokenizer::bytes(int32_t id) const {
-  return id >= 0 && size_t(id) < impl_->bytes.size() ? std::string_view(impl_->bytes[size_t(id)])
-                                                     : std::string_view();
-}
+std::string_view Tokenizer::bytes(int32_t id) const { return impl_->printed[id]; }
 
 bool Tokenizer::isSpecial(int32_t id) const {
   return id >= 0 && size_t(id) < impl_->special.size() && impl_->special[size_t(id)];
 }
 
-int32_t Tokenizer::vocabSize() const { return int32_t(impl_->bytes.size()); }
+int32_t Tokenizer::vocabSize() const { return int32_t(impl_->printed.size()); }
 
 std::string Tokenizer::decode(const std::vector<int32_t> &ids) const {
   StreamDecoder decoder(*this);
@@ -93,119 +112,67 @@ std::string Tokenizer::decode(const std::vector<int32_t> &ids) const {
   return text + decoder.flush();
 }
 
+// A text without all `character`s (of one or more bytes).
+static std::string without(std::string_view text, std::string_view character) {
+  std::string out;
+  for (size_t at = 0; at < text.size();)
+    if (text.substr(at, character.size()) == character)
+      at += character.size();
+    else
+      out += text[at++];
+  return out;
+}
+
 std::string StreamDecoder::push(int32_t id) {
   if (tokenizer_.isSpecial(id))
     return {};
-  held_ += tokenizer_.bytes(id);
+  const TextEnds &ends = tokenizer_.impl_->ends;
+  std::string_view bytes = tokenizer_.bytes(id);
+  if (!hasToken_ && !bytes.empty()) {
+    hasToken_ = true;
+    if (!ends.allOfFirst.empty()) {
+      held_ = without(bytes, ends.allOfFirst);
+      bytes = {};
+    }
+  }
+  held_ += bytes;
   std::string text;
   std::string_view rest = held_;
   while (!rest.empty()) {
     Utf8Scan scan = scanUtf8(rest);
     if (scan.kind == Utf8Scan::Incomplete)
       break;
-    if (scan.kind == Utf8Scan::Valid)
-      text += rest.substr(0, scan.length);
-    else
-      text += replacementCharacter;
+    std::string_view character =
+        scan.kind == Utf8Scan::Valid ? rest.substr(0, scan.length) : std::string_view(replacementCharacter);
     rest.remove_prefix(scan.length);
+    if (!began_ && leftOut_ < ends.atBegin && character == ends.character) {
+      ++leftOut_;
+      continue;
+    }
+    began_ = true;
+    // What may be left out at the end waits until something else follows.
+    if (ends.atEnd > 0 && character == ends.character) {
+      ++waiting_;
+      continue;
+    }
+    for (; waiting_ > 0; --waiting_)
+      text += ends.character;
+    text += character;
   }
   held_ = std::string(rest);
   return text;
 }
 
 std::string StreamDecoder::flush() {
+  const TextEnds &ends = tokenizer_.impl_->ends;
+  std::string text;
   bool incomplete = !held_.empty();
+  size_t kept = incomplete ? waiting_ : waiting_ - std::min(waiting_, ends.atEnd);
+  for (; kept > 0; --kept)
+    text += ends.character;
   held_.clear();
-  return incomplete ? replacementCharacter : "";
+  waiting_ = 0;
+  return incomplete ? text + replacementCharacter : text;
 }
-
-TokenizerBuilder::TokenizerBuilder(std::string where) : tokenizer_(new Tokenizer) {
-  impl().where = std::move(where);
-}
-
-Failure TokenizerBuilder::failure(const std::string &why, const std::string &hint) const {
-  return {"cannot use the tokenizer", tokenizer_->impl_->where, why, hint};
-}
-
-Status TokenizerBuilder::reserveId(int64_t id) {
-  Tokenizer::Impl &target = impl();
-  if (id < 0 || id > idLimit_)
-    return failure("the token id " + std::to_string(id) + " is out of range", "is the file whole?");
-  if (size_t(id) >= target.bytes.size()) {
-    target.bytes.resize(size_t(id) + 1);
-    target.special.resize(size_t(id) + 1);
-  }
-  return {};
-}
-
-Status TokenizerBuilder::addToken(std::string_view text, int64_t id) {
-  auto [at, isNew] = ids_.emplace(std::string(text), int32_t(id));
-  if (!isNew)
-    return failure("the token \"" + std::string(text) + "\" is in the vocabulary twice",
-                   "is the file whole?");
-  if (Status status = reserveId(id); !status)
-    return status;
-  if (!impl().bytes[size_t(id)].empty())
-    return failure("the id " + std::to_string(id) + " is in the vocabulary twice", "is the file whole?");
-  if (bytesFromAlphabet(text, scratch_)) {
-    if (scratch_.size() == 1)
-      impl().bpe.setByte(uint8_t(scratch_[0]), int32_t(id));
-    impl().bytes[size_t(id)] = scratch_;
-  } else {
-    impl().bytes[size_t(id)] =
-        std::string(text); // no product of merges: only an added token, printed as it is
-  }
-  return {};
-}
-
-Status TokenizerBuilder::addMerge(std::string_view left, std::string_view right) {
-  auto leftId = ids_.find(std::string(left)), rightId = ids_.find(std::string(right));
-  scratch_ = std::string(left) + std::string(right);
-  auto merged = ids_.find(scratch_);
-  if (left.empty() || right.empty() || leftId == ids_.end() || rightId == ids_.end() || merged == ids_.end())
-    return failure("merge " + std::to_string(nextRank_) + ", \"" + std::string(left) + "\" with \"" +
-                       std::string(right) + "\", names a token that is not in the vocabulary",
-                   "is the file whole?");
-  impl().bpe.addMerge(leftId->second, rightId->second, nextRank_++, merged->second);
-  return {};
-}
-
-Status TokenizerBuilder::addAdded(const std::string &content, int64_t id, bool special, bool normalized) {
-  if (content.empty())
-    return failure("an added token has no text");
-  if (Status status = reserveId(id); !status)
-    return status;
-  impl().bytes[size_t(id)] = content;
-  impl().special[size_t(id)] = special;
-  impl().added[normalized].add(content, int32_t(id));
-  return {};
-}
-
-Status TokenizerBuilder::addSplit(const std::string &pattern, SplitBehavior behavior, bool invert) {
-  Result<std::unique_ptr<Regex>> regex = Regex::compile(pattern, impl().where);
-  if (!regex)
-    return regex.takeFailure();
-  impl().preTokenizer.addSplit(regex.take(), behavior, invert);
-  return {};
-}
-
-Status TokenizerBuilder::ignoreMerges() {
-  for (const auto &[text, id] : ids_)
-    if (bytesFromAlphabet(text, scratch_))
-      impl().bpe.addWhole(scratch_, id);
-  return {};
-}
-
-int32_t TokenizerBuilder::idOf(std::string_view text) const {
-  auto found = ids_.find(std::string(text));
-  return found == ids_.end() ? -1 : found->second;
-}
-
-bool TokenizerBuilder::hasId(int64_t id) const {
-  return id >= 0 && size_t(id) < tokenizer_->impl_->bytes.size() &&
-         !tokenizer_->impl_->bytes[size_t(id)].empty();
-}
-
-std::unique_ptr<Tokenizer> TokenizerBuilder::finish() { return std::move(tokenizer_); }
 
 } // namespace tessera::text

@@ -1,106 +1,104 @@
-// A tokenizer from Hugging Face's tokenizer.json (huggingface/tokenizers): every component is either
-// implemented here or refused by name, because a component left out would change the ids without a word.
-#include "TokenizerImpl.h"
-#include "TokenizerText.h"
+// A tokenizer from Hugging Face's tokenizer.json (huggingface/tokenizers): its model, its added tokens and
+// what it puts around texts.
+#include "JsonComponents.h"
+
+#include "Unigram.h"
 
 namespace tessera::text {
 
 using nlohmann::json;
 
-namespace {
-class JsonReader {
-public:
-  JsonReader(const TokenizerText &text, const std::string &where)
-      : text_(text), root_(text.rest), builder_(where) {}
-
-  Result<std::unique_ptr<Tokenizer>> read() {
-    for (auto step :
-         {&JsonReader::readModel, &JsonReader::readAddedTokens, &JsonReader::readNormalizer,
-          &JsonReader::readPreTokenizer, &JsonReader::readPostProcessor, &JsonReader::readDecoder})
-      if (Status status = (this->*step)(); !status)
-        return status.takeFailure();
-    return builder_.finish();
-  }
-
-private:
-  // The member `name` of an object; null if it is missing or null.
-  static const json *member(const json &object, const char *name) {
-    if (!object.is_object())
-      return nullptr;
-    auto found = object.find(name);
-    return found == object.end() || found->is_null() ? nullptr : &*found;
-  }
-  // A flag that must be true or false where it is present.
-  bool flag(const json &object, const char *name, bool byDefault) {
-    const json *value = member(object, name);
-    if (value && !value->is_boolean() && !problem_)
-      problem_ = builder_.failure(std::string("\"") + name + "\" is not true or false");
-    return value && value->is_boolean() ? value->get<bool>() : byDefault;
-  }
-  std::string text(const json &object, const char *name) {
-    const json *value = member(object, name);
-    return value && value->is_string() ? value->get<std::string>() : std::string();
-  }
-  Status checked() { return problem_ ? Status(*problem_) : Status(); }
-  Failure unsupported(const std::string &component) {
-    return builder_.failure(component + " is not implemented", "give prompts as token ids with --tokens");
-  }
-  Failure damaged(const std::string &part) {
-    return builder_.failure(part + " is missing or damaged", "is the file whole?");
-  }
-
-  Status readModel();
-  Status readAddedTokens();
-  Status readNormalizer();
-  Status readPreTokenizer();
-  Status addPreTokenizer(const json &component);
-  Status readPostProcessor();
-  Status addPostProcessor(const json &component);
-  Status readDecoder();
-
-  const TokenizerText &text_;
-  const json &root_;
-  TokenizerBuilder builder_;
-  std::optional<Failure> problem_;
-  bool byteLevel_ = false;
-};
-} // namespace
+Result<std::unique_ptr<Tokenizer>> JsonReader::read() {
+  // The pre-tokenizer says whether the vocabulary spells bytes.
+  for (auto step : {&JsonReader::readPreTokenizer, &JsonReader::readModel, &JsonReader::readNormalizer,
+                    &JsonReader::readAddedTokens, &JsonReader::readPostProcessor, &JsonReader::readDecoder})
+    if (Status status = (this->*step)(); !status)
+      return status.takeFailure();
+  return builder_.finish();
+}
 
 Status JsonReader::readModel() {
   const json *model = member(root_, "model");
   if (!model || !model->is_object())
     return damaged("\"model\"");
   std::string type = text(*model, "type");
-  if (type != "BPE" && !(type.empty() && member(*model, "merges")))
-    return unsupported("the tokenizer model " + (type.empty() ? "without a type" : type));
-  for (const char *name : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (!text(*model, name).empty())
-      return unsupported(name);
-  if (flag(*model, "byte_fallback", false))
-    return unsupported("byte_fallback");
-  if (const json *dropout = member(*model, "dropout"); dropout && *dropout != 0.0)
-    return unsupported("dropout");
+  if (type == "BPE" || (type.empty() && member(*model, "merges")))
+    return readBpe(*model);
+  if (type == "Unigram")
+    return readUnigram(*model);
+  return unsupported("the tokenizer model", type);
+}
 
-  const json *vocabulary = member(*model, "vocab"), *merges = member(*model, "merges");
+Status JsonReader::readBpe(const json &model) {
+  for (const char *name : {"continuing_subword_prefix", "end_of_word_suffix"})
+    if (!text(model, name).empty())
+      return builder_.unsupported(name);
+  if (const json *dropout = member(model, "dropout"); dropout && *dropout != 0.0)
+    return builder_.unsupported("dropout");
+  const json *vocabulary = member(model, "vocab"), *merges = member(model, "merges");
   if (!vocabulary || !vocabulary->is_object())
     return damaged("\"vocab\"");
   if (!merges || !merges->is_array())
     return damaged("\"merges\"");
-  builder_.expectTokens(text_.tokens.size());
-  for (size_t i = 0; i < text_.tokens.size(); ++i)
-    if (Status status = builder_.addToken(text_.tokens[i], text_.ids[i]); !status)
+
+  builder_.expectTokens(text_.ids.size());
+  for (size_t i = 0; i < text_.ids.size(); ++i)
+    if (Status status = builder_.addToken(text_.tokens.texts[i], text_.ids[i]); !status)
       return status;
-  for (size_t i = 0; i + 1 < text_.merges.size(); i += 2)
-    if (Status status = builder_.addMerge(text_.merges[i], text_.merges[i + 1]); !status)
+  auto bpe = std::make_unique<Bpe>(builder_.impl().vocabulary, /*onCharacters=*/!builder_.isByteLevel());
+  const std::vector<std::string_view> &pairs = text_.merges.texts;
+  bpe->reserveMerges(pairs.size() / 2);
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (Status status = builder_.addMerge(*bpe, pairs[i], pairs[i + 1], int32_t(i / 2)); !status)
       return status;
-  if (std::string unknown = text(*model, "unk_token"); !unknown.empty()) {
+
+  if (std::string unknown = text(model, "unk_token"); !unknown.empty()) {
     if (builder_.idOf(unknown) < 0)
       return damaged("the unk_token \"" + unknown + "\"");
-    builder_.impl().bpe.setUnknown(builder_.idOf(unknown), flag(*model, "fuse_unk", false));
+    bpe->setUnknown(builder_.idOf(unknown), flag(model, "fuse_unk", false));
   }
-  if (flag(*model, "ignore_merges", false))
-    if (Status status = builder_.ignoreMerges(); !status)
+  if (flag(model, "byte_fallback", false)) {
+    std::array<int32_t, 256> ids;
+    Result<bool> all = builder_.byteTokens(ids);
+    if (!all)
+      return all.takeFailure();
+    if (*all)
+      bpe->setByteFallback(ids);
+  }
+  if (flag(model, "ignore_merges", false))
+    bpe->ignoreMerges();
+  builder_.impl().model = std::move(bpe);
+  return checked();
+}
+
+Status JsonReader::readUnigram(const json &model) {
+  if (builder_.isByteLevel())
+    return builder_.unsupported("the tokenizer model Unigram behind ByteLevel");
+  const json *vocabulary = member(model, "vocab"), *unknown = member(model, "unk_id");
+  if (!vocabulary || !vocabulary->is_array() || text_.scores.empty())
+    return damaged("\"vocab\"");
+  builder_.expectTokens(text_.scores.size());
+  auto unigram = std::make_unique<Unigram>();
+  for (size_t i = 0; i < text_.scores.size(); ++i) {
+    if (Status status = builder_.addToken(text_.tokens.texts[i], int64_t(i)); !status)
       return status;
+    if (!text_.tokens.texts[i].empty())
+      unigram->add(text_.tokens.texts[i], int32_t(i), text_.scores[i]);
+  }
+  if (unknown) {
+    if (!unknown->is_number_unsigned() || unknown->get<uint64_t>() >= text_.scores.size())
+      return damaged("the unk_id");
+    unigram->setUnknown(unknown->get<int32_t>());
+  }
+  if (flag(model, "byte_fallback", false)) {
+    std::array<int32_t, 256> ids;
+    Result<bool> all = builder_.byteTokens(ids);
+    if (!all)
+      return all.takeFailure();
+    if (*all)
+      unigram->setByteFallback(ids);
+  }
+  builder_.impl().model = std::move(unigram);
   return checked();
 }
 
@@ -110,110 +108,43 @@ Status JsonReader::readAddedTokens() {
     return {};
   if (!tokens->is_array())
     return damaged("\"added_tokens\"");
-  for (const json &token : *tokens) {
-    std::string content = text(token, "content");
-    const json *id = member(token, "id");
-    if (content.empty() || !id || !id->is_number_unsigned() || id->get<uint64_t>() > uint64_t(INT32_MAX))
+  for (const json &entry : *tokens) {
+    const json *id = member(entry, "id");
+    AddedToken token;
+    token.content = text(entry, "content");
+    if (token.content.empty() || !id || !id->is_number_unsigned() ||
+        id->get<uint64_t>() > uint64_t(INT32_MAX))
       return damaged("an entry of \"added_tokens\"");
-    for (const char *name : {"single_word", "lstrip", "rstrip"})
-      if (flag(token, name, false))
-        return unsupported(std::string(name) + " of the added token " + content);
-    if (Status status = builder_.addAdded(content, id->get<int64_t>(), flag(token, "special", false),
-                                          flag(token, "normalized", false));
-        !status)
+    token.id = id->get<int32_t>();
+    token.singleWord = flag(entry, "single_word", false);
+    token.lstrip = flag(entry, "lstrip", false);
+    token.rstrip = flag(entry, "rstrip", false);
+    token.special = flag(entry, "special", false);
+    token.normalized = flag(entry, "normalized", !token.special);
+    if (Status status = builder_.addAdded(token); !status)
       return status;
+    if (int32_t known = builder_.idOf(token.content); known >= 0 && known != token.id)
+      return builder_.failure("the added token \"" + token.content + "\" has the id " +
+                                  std::to_string(token.id) + ", and " + std::to_string(known) +
+                                  " in the vocabulary",
+                              "is the file whole?");
   }
   return checked();
-}
-
-Status JsonReader::readNormalizer() {
-  const json *normalizer = member(root_, "normalizer");
-  if (!normalizer)
-    return {};
-  if (text(*normalizer, "type") == "Sequence")
-    if (const json *parts = member(*normalizer, "normalizers"); parts && parts->is_array() && parts->empty())
-      return {};
-  return unsupported("the normalizer " + text(*normalizer, "type"));
-}
-
-Status JsonReader::readPreTokenizer() {
-  const json *component = member(root_, "pre_tokenizer");
-  if (component)
-    if (Status status = addPreTokenizer(*component); !status)
-      return status;
-  // Without it the vocabulary is one of characters, not of bytes.
-  if (!byteLevel_)
-    return unsupported("a BPE tokenizer without a ByteLevel pre_tokenizer");
-  return checked();
-}
-
-Status JsonReader::addPreTokenizer(const json &component) {
-  std::string type = text(component, "type");
-  if (type == "Sequence") {
-    const json *parts = member(component, "pretokenizers");
-    if (!parts || !parts->is_array())
-      return damaged("the pre_tokenizer Sequence");
-    for (const json &part : *parts)
-      if (Status status = addPreTokenizer(part); !status)
-        return status;
-    return {};
-  }
-  if (byteLevel_) // it rewrites the text into the byte alphabet: a split after it would see other characters
-    return unsupported("the pre_tokenizer " + type + " after ByteLevel");
-  if (type == "Digits") {
-    bool individual = flag(component, "individual_digits", false);
-    return builder_.addSplit(R"(\p{N})", individual ? SplitBehavior::Isolated : SplitBehavior::Contiguous);
-  }
-  if (type == "ByteLevel") {
-    byteLevel_ = true;
-    if (flag(component, "add_prefix_space", true))
-      builder_.impl().preTokenizer.addPrefixSpace();
-    if (flag(component, "use_regex", true))
-      return builder_.addSplit(gpt2Pattern);
-    return {};
-  }
-  if (type != "Split")
-    return unsupported("the pre_tokenizer " + (type.empty() ? "without a type" : type));
-
-  static const std::pair<const char *, SplitBehavior> behaviors[] = {
-      {"Removed", SplitBehavior::Removed},
-      {"Isolated", SplitBehavior::Isolated},
-      {"MergedWithPrevious", SplitBehavior::MergedWithPrevious},
-      {"MergedWithNext", SplitBehavior::MergedWithNext},
-      {"Contiguous", SplitBehavior::Contiguous}};
-  std::string name = text(component, "behavior");
-  const json *pattern = member(component, "pattern");
-  std::string regex = pattern ? text(*pattern, "Regex") : "",
-              literal = pattern ? text(*pattern, "String") : "";
-  if (regex.empty() == literal.empty())
-    return damaged("the pattern of the pre_tokenizer Split");
-  for (const auto &[known, behavior] : behaviors)
-    if (name == known)
-      return builder_.addSplit(regex.empty() ? Regex::quoted(literal) : regex, behavior,
-                               flag(component, "invert", false));
-  return unsupported("the behavior \"" + name + "\" of the pre_tokenizer Split");
 }
 
 Status JsonReader::readPostProcessor() {
   const json *component = member(root_, "post_processor");
-  return component ? addPostProcessor(*component) : Status();
+  return component ? eachPart(*component, "post_processor", "processors",
+                              [&](const json &part) { return addPostProcessor(part); })
+                   : Status();
 }
 
 Status JsonReader::addPostProcessor(const json &component) {
   std::string type = text(component, "type");
   if (type == "ByteLevel") // changes offsets only
     return {};
-  if (type == "Sequence") {
-    const json *parts = member(component, "processors");
-    if (!parts || !parts->is_array())
-      return damaged("the post_processor Sequence");
-    for (const json &part : *parts)
-      if (Status status = addPostProcessor(part); !status)
-        return status;
-    return {};
-  }
   if (type != "TemplateProcessing")
-    return unsupported("the post_processor " + (type.empty() ? "without a type" : type));
+    return unsupported("the post_processor", type);
 
   // "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}, ...]; the ids are in
   // "special_tokens".
@@ -221,10 +152,11 @@ Status JsonReader::addPostProcessor(const json &component) {
   if (!single || !single->is_array())
     return damaged("the post_processor TemplateProcessing");
   bool afterText = false;
+  std::vector<int32_t> before, behind;
   for (const json &item : *single) {
     if (member(item, "Sequence")) {
       if (afterText)
-        return unsupported("a TemplateProcessing with the text twice");
+        return builder_.unsupported("a TemplateProcessing with the text twice");
       afterText = true;
       continue;
     }
@@ -238,17 +170,16 @@ Status JsonReader::addPostProcessor(const json &component) {
       if (!id.is_number_unsigned() || id.get<uint64_t>() > uint64_t(INT32_MAX) ||
           !builder_.hasId(id.get<int64_t>()))
         return damaged("the id of \"" + name + "\" of the post_processor TemplateProcessing");
-      (afterText ? builder_.impl().suffix : builder_.impl().prefix).push_back(id.get<int32_t>());
+      (afterText ? behind : before).push_back(id.get<int32_t>());
     }
   }
-  return afterText ? Status() : Status(damaged("the post_processor TemplateProcessing"));
-}
-
-Status JsonReader::readDecoder() {
-  const json *decoder = member(root_, "decoder");
-  if (!decoder || text(*decoder, "type") == "ByteLevel")
-    return {};
-  return unsupported("the decoder " + text(*decoder, "type"));
+  if (!afterText)
+    return damaged("the post_processor TemplateProcessing");
+  // Around what processors before this one have put there.
+  std::vector<int32_t> &prefix = builder_.impl().prefix, &suffix = builder_.impl().suffix;
+  prefix.insert(prefix.begin(), before.begin(), before.end());
+  suffix.insert(suffix.end(), behind.begin(), behind.end());
+  return {};
 }
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::fromJson(std::string_view tokenizerJson,

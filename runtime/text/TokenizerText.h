@@ -4,36 +4,26 @@
 
 #include "tessera/runtime/io/Json.h"
 
+#include <deque>
+
 namespace tessera::text {
 
-// A list of strings in one block of memory: a vocabulary of 128,000 tokens as JSON values would be tens of
-// megabytes, for a moment.
-class PackedStrings {
-public:
-  void add(std::string_view text) {
-    bytes_.append(text);
-    ends_.push_back(bytes_.size());
-  }
-  size_t size() const { return ends_.size(); }
-  std::string_view operator[](size_t i) const {
-    size_t begin = i ? ends_[i - 1] : 0;
-    return std::string_view(bytes_).substr(begin, ends_[i] - begin);
-  }
-
-private:
-  std::string bytes_;
-  std::vector<size_t> ends_;
+// Texts of a JSON file: views of it, or of `unescaped` where it does not hold them as they are.
+struct JsonStrings {
+  std::vector<std::string_view> texts;
+  std::deque<std::string> unescaped;
 };
 
 struct TokenizerText {
   nlohmann::json
-      rest; // everything; "vocab" and "merges" of "model" are there, and empty where they were taken out
-  PackedStrings tokens; // of model.vocab, in the order of the file
-  std::vector<int32_t> ids;
-  PackedStrings merges; // two for each rule, left and right
+      rest; // everything; "vocab" and "merges" of "model" are there, and empty if they were taken out
+  JsonStrings tokens;         // of model.vocab, in the order of the file
+  std::vector<int32_t> ids;   // of tokens, where model.vocab is an object
+  std::vector<double> scores; // of tokens, where it is a list (Unigram)
+  JsonStrings merges;         // two for each rule, left and right
 };
 
-// Limits as io::parseJson.
+// Limits as io::parseJson. The result holds views of `json`.
 Result<TokenizerText> parseTokenizerText(std::string_view json, const std::string &where);
 
 } // namespace tessera::text

@@ -88,4 +88,17 @@ bool bytesFromAlphabet(std::string_view text, std::string &bytes) {
   return true;
 }
 
+std::optional<uint8_t> byteOfToken(std::string_view token) {
+  if (token.size() != 6 || token.substr(0, 3) != "<0x" || token[5] != '>')
+    return std::nullopt;
+  int value = 0;
+  for (char c : token.substr(3, 2)) {
+    bool digit = c >= '0' && c <= '9', letter = c >= 'A' && c <= 'F';
+    if (!digit && !letter)
+      return std::nullopt;
+    value = value * 16 + (digit ? c - '0' : c - 'A' + 10);
+  }
+  return uint8_t(value);
+}
+
 } // namespace tessera::text

@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_TEXT_UNICODE_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,9 @@ inline constexpr const char *replacementCharacter = "\xEF\xBF\xBD"; // U+FFFD
 // character; `bytes` is then unspecified.
 bool bytesFromAlphabet(std::string_view text, std::string &bytes);
 uint32_t alphabetCharacter(uint8_t byte);
+
+// The byte that "<0x0A>" stands for, as SentencePiece and Hugging Face spell tokens of one byte.
+std::optional<uint8_t> byteOfToken(std::string_view token);
 
 } // namespace tessera::text
 #endif

@@ -112,6 +112,8 @@ def _value(value):
         return struct.pack("<I", 8) + _string(value)
     if isinstance(value[0], str):
         return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(_string, value))
+    if isinstance(value[0], float):
+        return struct.pack("<IIQ", 9, 6, len(value)) + array.array("f", value).tobytes()
     return struct.pack("<IIQ", 9, 5, len(value)) + array.array("i", value).tobytes()
 
 

@@ -358,7 +358,30 @@ def gguf_cases(make):
     make.add("good-gguf", "good.gguf", BOTH, None)
 
     # The tokenizer inside.
-    metadata("tokenizer-unigram", ["llama", "not implemented"], INFO, lambda m: m.update({"tokenizer.ggml.model": "llama"}))
+    metadata("tokenizer-wordpiece", ["bert", "not implemented"], INFO, lambda m: m.update({"tokenizer.ggml.model": "bert"}))
+    metadata("tokenizer-no-scores", ["tokenizer.ggml.scores"], INFO, lambda m: m.update({"tokenizer.ggml.model": "llama"}))
+    metadata("tokenizer-type-unknown", ["type 9 of token 0"], INFO, lambda m: m["tokenizer.ggml.token_type"].__setitem__(0, 9))
+
+    def scored(m, **more):
+        count = len(m["tokenizer.ggml.tokens"])
+        m.pop("tokenizer.ggml.merges")
+        m.update({"tokenizer.ggml.model": "llama", "tokenizer.ggml.scores": [float(-i) for i in range(count)]})
+        m.update({"tokenizer.ggml." + key: value for key, value in more.items()})
+
+    metadata("scores-too-few", ["tokenizer.ggml.scores"], INFO, lambda m: (scored(m), m["tokenizer.ggml.scores"].pop()))
+    metadata("score-nan", ["score", "not a number"], INFO, lambda m: (scored(m), m["tokenizer.ggml.scores"].__setitem__(7, float("nan"))))
+    metadata("score-infinite", ["score", "not a number"], INFO, lambda m: (scored(m), m["tokenizer.ggml.scores"].__setitem__(7, float("inf"))))
+    metadata("unknown-token-far", ["unknown_token_id"], INFO, lambda m: scored(m, unknown_token_id=2 ** 31))
+    metadata("charsmap-damaged", ["precompiled_charsmap"], INFO, lambda m: scored(m, precompiled_charsmap=[255] * 9))
+    metadata("charsmap-too-short", ["precompiled_charsmap"], INFO, lambda m: scored(m, precompiled_charsmap=[1, 0]))
+    metadata("charsmap-of-texts", ["precompiled_charsmap", "bytes"], INFO, lambda m: scored(m, precompiled_charsmap=["a"]))
+    metadata("prefix-not-a-flag", ["add_space_prefix", "true or false"], INFO, lambda m: scored(m, add_space_prefix="yes"))
+    metadata("spaces-not-a-flag", ["remove_extra_whitespaces"], INFO, lambda m: scored(m, remove_extra_whitespaces=1))
+    metadata("some-of-the-bytes", ["1 of the 256 bytes"], INFO,
+             lambda m: (scored(m), m["tokenizer.ggml.tokens"].__setitem__(9, "<0x41>"), m["tokenizer.ggml.token_type"].__setitem__(9, 6)))
+    metadata("byte-that-is-none", ["not a byte"], INFO,
+             lambda m: (scored(m), m["tokenizer.ggml.tokens"].__setitem__(9, "<0xZZ>"), m["tokenizer.ggml.token_type"].__setitem__(9, 6)))
+    metadata("piece-empty", ["piece 9 is empty"], INFO, lambda m: (scored(m), m["tokenizer.ggml.tokens"].__setitem__(9, "")))
     metadata("tokenizer-no-split", ["tokenizer.ggml.pre"], INFO, lambda m: m.pop("tokenizer.ggml.pre"))
     metadata("tokenizer-unknown-split", ["brand-new"], INFO, lambda m: m.update({"tokenizer.ggml.pre": "brand-new"}))
     metadata("tokenizer-types-too-few", ["token_type"], INFO, lambda m: m["tokenizer.ggml.token_type"].pop())
@@ -375,10 +398,72 @@ def tokenizer_cases(make):
     make.folder("tokenizer-cut-short", INFO, ["tokenizer.json", "not valid JSON"],
                 {"tokenizer.json": json.dumps(make.tokenizer)[:2000].encode()})
     make.folder("tokenizer-bomb", INFO, ["tokenizer.json", "nested"], {"tokenizer.json": b'{"model":' + b"[" * 1_000_000})
-    changed("unigram", ["Unigram", "not implemented"], lambda t: t["model"].update(type="Unigram"))
-    changed("normalizer", ["NFKC", "not implemented"], lambda t: t.update(normalizer={"type": "NFKC"}))
-    changed("metaspace", ["Metaspace", "not implemented"], lambda t: t.update(pre_tokenizer={"type": "Metaspace"}))
+    changed("wordpiece", ["WordPiece", "not implemented"], lambda t: t["model"].update(type="WordPiece"))
+    changed("unigram-behind-bytes", ["Unigram behind ByteLevel"], lambda t: t["model"].update(type="Unigram"))
+    changed("normalizer", ["BertNormalizer", "not implemented"], lambda t: t.update(normalizer={"type": "BertNormalizer"}))
+    changed("pre-tokenizer", ["UnicodeScripts", "not implemented"], lambda t: t.update(pre_tokenizer={"type": "UnicodeScripts"}))
     changed("decoder", ["Fuse", "not implemented"], lambda t: t.update(decoder={"type": "Fuse"}))
+    changed("added-elsewhere", ["has the id 7", "in the vocabulary"], lambda t: t["added_tokens"][0].update(id=7))
+    changed("post-processor", ["BertProcessing", "not implemented"], lambda t: t.update(post_processor={"type": "BertProcessing"}))
+
+    def characters(name, needles, **parts):
+        """A tokenizer on characters instead of bytes."""
+        changed(name, needles, lambda t: t.update({"pre_tokenizer": None, "decoder": {"type": "Fuse"}, **parts}))
+
+    def pieces(name, needles, vocabulary, **model):
+        characters(name, needles, model={"type": "Unigram", "unk_id": 0, "vocab": vocabulary, **model}, added_tokens=[])
+
+    split = {"type": "Split", "behavior": "Isolated", "invert": False}
+    characters("no-decoder", ["without a decoder"], decoder=None)
+    characters("metaspace-nothing", ["Metaspace", "missing or damaged"], pre_tokenizer={"type": "Metaspace", "replacement": ""})
+    characters("metaspace-scheme", ["prepend_scheme", "sometimes"],
+               pre_tokenizer={"type": "Metaspace", "replacement": "_", "prepend_scheme": "sometimes"})
+    characters("split-both", ["pattern", "Split"], pre_tokenizer={**split, "pattern": {"String": "a", "Regex": "b"}})
+    characters("split-word-border", ["\\b", "not implemented"], pre_tokenizer={**split, "pattern": {"Regex": "\\bx"}})
+    characters("split-huge", ["too long"], pre_tokenizer={**split, "pattern": {"Regex": "a" * 70000}})
+    characters("replace-nothing", ["Replace", "pattern"], normalizer={"type": "Replace", "pattern": {"String": ""}, "content": "x"})
+    characters("replace-by-number", ["Replace", "content"], normalizer={"type": "Replace", "pattern": {"String": "a"}, "content": 3})
+    characters("prepend-nothing", ["Prepend"], normalizer={"type": "Prepend", "prepend": ""})
+    characters("charsmap-no-base64", ["precompiled_charsmap"], normalizer={"type": "Precompiled", "precompiled_charsmap": "!!!!"})
+    characters("charsmap-empty", ["precompiled_charsmap"], normalizer={"type": "Precompiled", "precompiled_charsmap": ""})
+    characters("charsmap-long", ["precompiled_charsmap"], normalizer={"type": "Precompiled", "precompiled_charsmap": "/////wAA"})
+    characters("sequence-of-nothing", ["normalizer Sequence"], normalizer={"type": "Sequence", "normalizers": 5})
+    characters("decoder-pattern", ["regular expression", "Replace"], decoder={"type": "Replace", "pattern": {"Regex": "a+"}, "content": ""})
+    characters("decoder-order", ["Metaspace after Fuse"], decoder={"type": "Sequence", "decoders": [
+        {"type": "Fuse"}, {"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"}]})
+    characters("decoder-huge", ["256 MiB"], decoder={"type": "Sequence", "decoders": [
+        {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 1000}] * 4})
+    characters("strip-by-text", ["decoder Strip"], decoder={"type": "Strip", "content": " ", "start": "1", "stop": 0})
+    pieces("score-of-text", ["an entry of"], [["<unk>", "x"]])
+    pieces("score-missing", ["an entry of"], [["<unk>"]])
+    pieces("unknown-far", ["unk_id"], [["<unk>", 0], ["a", -1]], unk_id=9)
+    pieces("piece-twice", ["twice"], [["<unk>", 0], ["a", -1], ["a", -2]])
+    pieces("few-bytes", ["1 of the 256"], [["<unk>", 0], ["<0x41>", -1]], byte_fallback=True)
+
+    def sentencepiece(name, needles, model, settings=None):
+        files = {"tokenizer.model": model, **({"tokenizer_config.json": settings} if settings is not None else {})}
+        make.folder("sentencepiece-" + name, INFO, needles, files, drop=("tokenizer.json",))
+
+    def piece(text, score=0.0, kind=1):
+        body = b"\n" + bytes([len(text)]) + text + b"\x15" + struct.pack("<f", score) + b"\x18" + bytes([kind])
+        return b"\n" + bytes([len(body)]) + body
+
+    bpe = b"\x12\x02\x18\x02"  # the trainer: model_type = BPE
+    whole = piece(b"<unk>", 0, 2) + piece(b"<s>", 0, 3) + piece(b"</s>", 0, 3) + piece(b"a", -1) + bpe
+    sentencepiece("none", ["not a SentencePiece model"], b"no such thing")
+    sentencepiece("empty", ["not a SentencePiece model"], b"")
+    sentencepiece("cut", ["not a SentencePiece model"], whole[:-1])
+    sentencepiece("piece-cut", ["not a SentencePiece model"], b"\n\x7f" + whole)
+    sentencepiece("kind-unknown", ["not a SentencePiece model"], piece(b"a", 0, 9) + bpe)
+    sentencepiece("word", ["model type 3"], whole + b"\x12\x02\x18\x03")
+    sentencepiece("suffix", ["treat_whitespace_as_suffix"], whole + b"\x12\x03\xc0\x01\x01")
+    sentencepiece("not-utf8", ["piece 4 is empty or not valid"], whole + piece(b"\xff"))
+    sentencepiece("twice", ["twice"], whole + piece(b"a"))
+    sentencepiece("no-bos", ["token 1"], piece(b"a") + bpe)
+    sentencepiece("own-tokens", ["user-defined"], whole + piece(b"<tool>", 0, 4))
+    sentencepiece("flag", ["add_bos_token"], whole, {"add_bos_token": "yes"})
+    sentencepiece("tokens", ["added_tokens_decoder"], whole, {"added_tokens_decoder": {"-5": {"content": "x"}}})
+    sentencepiece("far", ["out of range"], whole, {"added_tokens_decoder": {"999999999": {"content": "x"}}})
     changed("merge-of-strangers", ["not in the vocabulary"], lambda t: t["model"]["merges"].append(["never", "seen"]))
     changed("id-huge", ["out of range"], lambda t: t["model"]["vocab"].update(a=2 ** 31 - 1))
     changed("id-twice", ["twice"], lambda t: t["model"]["vocab"].update(a=5))

@@ -4,6 +4,7 @@
 #include "tessera/runtime/text/Tokenizer.h"
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 using namespace tessera;
 using namespace tessera::text;
@@ -54,6 +55,45 @@ TEST(Agreement, TextComesBackFromItsIds) {
   ASSERT_TRUE(tokenizer);
   for (const json &text : cases["texts"])
     EXPECT_EQ((*tokenizer)->decode(*(*tokenizer)->encode(text.get<std::string>())), text.get<std::string>());
+}
+
+// llama.cpp's own pairs of texts and the ids that Hugging Face's tokenizers give, with the whole
+// vocabularies.
+TEST(Agreement, RealVocabularies) {
+  const std::filesystem::path folder = TESSERA_VOCABULARIES;
+  if (!std::filesystem::exists(folder / "version"))
+    GTEST_SKIP() << "no " TESSERA_VOCABULARIES "; scripts/fetch-vocabularies " TESSERA_VOCABULARIES;
+  const std::string separator = "\n__ggml_vocab_test__\n";
+  int vocabularies = 0;
+  for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+    std::string path = entry.path().string(), inputs = path + ".inp", outputs = path + ".out";
+    if (entry.path().extension() != ".gguf" || !std::filesystem::exists(inputs))
+      continue;
+    ++vocabularies;
+    auto model = io::ModelFile::open(path);
+    ASSERT_TRUE(model) << model.failure().message();
+    auto tokenizer = Tokenizer::load(**model);
+    ASSERT_TRUE(tokenizer) << tokenizer.failure().message();
+    std::istringstream lines(readBytes(outputs));
+    std::string texts = readBytes(inputs), line;
+    int count = 0;
+    for (size_t at = 0; at < texts.size(); ++count) {
+      size_t end = std::min(texts.find(separator, at), texts.size());
+      std::string text = texts.substr(at, end - at);
+      at = end + separator.size();
+      ASSERT_TRUE(std::getline(lines, line)) << path;
+      std::istringstream numbers(line);
+      std::vector<int32_t> expected;
+      for (int32_t id; numbers >> id;)
+        expected.push_back(id);
+      auto ids = (*tokenizer)->encode(text, /*addsAround=*/false);
+      ASSERT_TRUE(ids) << path << ": " << ids.failure().message();
+      EXPECT_EQ(*ids, expected) << path << ": " << text;
+    }
+    EXPECT_GE(count, 40) << path;
+    EXPECT_FALSE(std::getline(lines, line)) << path;
+  }
+  EXPECT_EQ(vocabularies, 14); // all but the WordPiece one
 }
 
 TEST(Agreement, SmolLm2) {

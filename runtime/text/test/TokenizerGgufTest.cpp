@@ -140,8 +140,8 @@ TEST_F(TokenizerGguf, EosIsAddedBehindTheTextWhereTheFileSaysSo) {
 
 TEST_F(TokenizerGguf, WhatIsNotImplementedOrDamagedIsNamed) {
   Parts parts;
-  parts.model = "llama";
-  expectRefused(parts, "tokenizer model \"llama\" is not implemented");
+  parts.model = "bert";
+  expectRefused(parts, "tokenizer model \"bert\" is not implemented");
   parts = {}, parts.merges = {"a b", "ab"};
   expectRefused(parts, "the merge \"ab\" is not two tokens");
   parts = {}, parts.merges = {"b a"};

@@ -48,7 +48,8 @@ struct GgufValue {
 
 // The texts of a Hugging Face directory that are read.
 inline constexpr const char *modelTexts[] = {"config.json", "generation_config.json", "tokenizer.json",
-                                             "tokenizer_config.json", "chat_template.jinja"};
+                                             "tokenizer.model", "tokenizer_config.json",
+                                             "chat_template.jinja"};
 
 enum class ModelFormat { HuggingFace, Safetensors, Gguf };
 
@@ -79,9 +80,8 @@ public:
   const std::vector<TensorInfo> &tensors() const { return tensors_; } // in the order of the files
   const TensorInfo *find(std::string_view name) const;                // null if there is none
 
-  // A file of a Hugging Face directory: "config.json", "tokenizer.json", "generation_config.json",
-  // "tokenizer_config.json", "chat_template.jinja". Null if it does not exist; other names are never present.
-  // At most 256 MiB each.
+  // A file of a Hugging Face directory, one of modelTexts. Null if it does not exist; other names are never
+  // present. At most 256 MiB each.
   const std::string_view *text(const std::string &name) const;
 
   // GGUF metadata. Empty for other formats.

@@ -1,4 +1,5 @@
-// Text to token ids and back: byte-level BPE, from a Hugging Face tokenizer.json or from GGUF metadata.
+// Text to token ids and back: BPE, SentencePiece's BPE and Unigram, from Hugging Face's tokenizer.json,
+// SentencePiece's tokenizer.model or GGUF metadata.
 #ifndef TESSERA_RUNTIME_TEXT_TOKENIZER_H
 #define TESSERA_RUNTIME_TEXT_TOKENIZER_H
 
@@ -16,12 +17,15 @@ namespace tessera::text {
 // Immutable; may be used by many threads.
 class Tokenizer {
 public:
-  // The tokenizer a model carries: tokenizer.json of a Hugging Face directory, tokenizer.ggml.* of a GGUF
-  // file. Fails, naming it, on any component that would change the ids and is not implemented (another model
-  // than BPE, an unknown normalizer, split name, ...).
+  // The tokenizer a model carries: tokenizer.json of a Hugging Face directory, or else tokenizer.model,
+  // tokenizer.ggml.* of a GGUF file. Fails, naming it, on any component that would change the ids and is not
+  // implemented (WordPiece, an unknown normalizer, split name, ...).
   static Result<std::unique_ptr<Tokenizer>> load(const io::ModelFile &model);
   static Result<std::unique_ptr<Tokenizer>> fromJson(std::string_view tokenizerJson,
                                                      const std::string &where);
+  // SentencePiece's file. `settings`: tokenizer_config.json, or empty; it says what is put around texts.
+  static Result<std::unique_ptr<Tokenizer>>
+  fromSentencePiece(std::string_view model, std::string_view settings, const std::string &where);
   static Result<std::unique_ptr<Tokenizer>> fromGguf(const io::ModelFile &model);
   ~Tokenizer();
 
@@ -34,13 +38,15 @@ public:
   // Special tokens give their text.
   std::string_view bytes(int32_t id) const;
   bool isSpecial(int32_t id) const; // control tokens: not printed as text
-  // All bytes of `ids`, special tokens left out, incomplete characters replaced by U+FFFD.
+  // All bytes of `ids`, special tokens left out, incomplete characters replaced by U+FFFD. Blanks that the
+  // tokenizer puts before a text are left out at its begin.
   std::string decode(const std::vector<int32_t> &ids) const;
   int32_t vocabSize() const; // highest id that has a string, plus one
 
 private:
   Tokenizer();
   friend class TokenizerBuilder;
+  friend class StreamDecoder;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
@@ -59,7 +65,11 @@ public:
 
 private:
   const Tokenizer &tokenizer_;
-  std::string held_;
+  std::string held_;      // the begin of a character
+  bool hasToken_ = false; // one that is printed has come
+  bool began_ = false;    // a character has been printed, or waits
+  size_t leftOut_ = 0;    // at the begin of the text
+  size_t waiting_ = 0;    // characters that are left out if the text ends with them
 };
 
 } // namespace tessera::text
