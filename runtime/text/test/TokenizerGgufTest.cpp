@@ -138,6 +138,85 @@ TEST_F(TokenizerGguf, EosIsAddedBehindTheTextWhereTheFileSaysSo) {
   expectRefused(wanted, "eos_token_id");
 }
 
+namespace {
+// SentencePiece's kinds: <unk>, <s>, <0x00> to <0xFF> from id 2, then "_", "a", "_a", a token of a user.
+class TokenizerGgufPieces : public ScratchFolder {
+protected:
+  Result<std::unique_ptr<Tokenizer>> load(const std::string &kind, GgufBytes more,
+                                          const std::string &architecture = "llama") {
+    std::vector<std::string> tokens = {"<unk>", "<s>"};
+    std::vector<int32_t> types = {2, 3};
+    std::vector<float> scores = {0, 0};
+    for (int byte = 0; byte < 256; ++byte) {
+      char text[8];
+      std::snprintf(text, sizeof text, "<0x%02X>", byte);
+      tokens.push_back(text), types.push_back(6), scores.push_back(0);
+    }
+    for (const char *text : {"\xE2\x96\x81", "a",
+                             "\xE2\x96\x81"
+                             "a",
+                             "<user>"})
+      tokens.push_back(text), types.push_back(text[0] == '<' ? 4 : 1), scores.push_back(-1);
+    auto numbers = [](uint32_t type, auto &values) {
+      std::string bytes = raw(type) + raw(uint64_t(values.size()));
+      for (auto value : values)
+        bytes += raw(value);
+      return bytes;
+    };
+    std::string texts = raw(uint32_t(8)) + raw(uint64_t(tokens.size()));
+    for (const std::string &token : tokens)
+      texts += GgufBytes::text(token);
+    more.value("general.architecture", 8, GgufBytes::text(architecture))
+        .value("tokenizer.ggml.model", 8, GgufBytes::text(kind))
+        .value("tokenizer.ggml.tokens", 9, texts)
+        .value("tokenizer.ggml.token_type", 9, numbers(5, types))
+        .value("tokenizer.ggml.scores", 9, numbers(6, scores))
+        .value("tokenizer.ggml.unknown_token_id", 4, raw(uint32_t(0)))
+        .value("tokenizer.ggml.bos_token_id", 4, raw(uint32_t(1)));
+    auto model = io::ModelFile::open(write("m.gguf", more.bytes()));
+    EXPECT_TRUE(model) << model.failure().message();
+    models.push_back(model.take());
+    return Tokenizer::load(*models.back());
+  }
+  Ids ids(const Result<std::unique_ptr<Tokenizer>> &tokenizer, const char *text) {
+    EXPECT_TRUE(tokenizer) << tokenizer.failure().message();
+    auto result = (*tokenizer)->encode(text);
+    EXPECT_TRUE(result) << result.failure().message();
+    return *result;
+  }
+  static constexpr int32_t blank = 258, a = 259, blankA = 260, user = 261;
+  std::vector<std::unique_ptr<io::ModelFile>> models;
+};
+} // namespace
+
+TEST_F(TokenizerGgufPieces, ABlankComesBeforeTheTextAndEachStretchBehindATokenUnlessTheFileSaysNo) {
+  auto llama = load("llama", {});
+  EXPECT_EQ(ids(llama, "a a"), (Ids{1, blankA, blankA}));
+  EXPECT_EQ(ids(llama, " a"), (Ids{1, blank, blankA}));
+  EXPECT_EQ(ids(llama, "a<user>a"), (Ids{1, blankA, user, blankA}));
+  EXPECT_EQ((*llama)->decode({1, blankA, blankA}), "a a");
+  auto without = load("llama", GgufBytes().value("tokenizer.ggml.add_space_prefix", 7, raw(uint8_t(0))));
+  EXPECT_EQ(ids(without, "a a"), (Ids{1, a, blankA}));
+  EXPECT_EQ((*without)->decode({blankA}), " a");
+}
+
+TEST_F(TokenizerGgufPieces, BytesStandForWhatHasNoToken) {
+  auto llama = load("llama", {});
+  EXPECT_EQ(ids(llama, "a\xC3\xA9"), (Ids{1, blankA, 2 + 0xC3, 2 + 0xA9}));
+  EXPECT_EQ((*llama)->decode({blankA, 2 + 0xC3, 2 + 0xA9}), "a\xC3\xA9");
+}
+
+TEST_F(TokenizerGgufPieces, ExtraSpacesGoWhereTheFileSaysSo) {
+  auto t5 = load("t5", GgufBytes().value("tokenizer.ggml.remove_extra_whitespaces", 7, raw(uint8_t(1))));
+  EXPECT_EQ(ids(t5, "  a   a "), (Ids{blankA, blankA}));
+  EXPECT_EQ(ids(load("t5", {}), "a  a"), (Ids{blankA, blank, blankA}));
+}
+
+TEST_F(TokenizerGgufPieces, TokensOfPhi3TakeTheSpaceBehindThem) {
+  EXPECT_EQ(ids(load("llama", {}, "phi3"), "<user> \na"), (Ids{1, user, blankA}));
+  EXPECT_EQ(ids(load("llama", {}), "<user> a"), (Ids{1, user, blank, blankA}));
+}
+
 TEST_F(TokenizerGguf, WhatIsNotImplementedOrDamagedIsNamed) {
   Parts parts;
   parts.model = "bert";
