@@ -1,0 +1,106 @@
+// Model files: their tables, all their weights, and what they say of a tokenizer.
+#include "Targets.h"
+#include "tessera/runtime/io/ModelFile.h"
+#include "tessera/runtime/text/Tokenizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tessera::fuzz {
+
+static void readAll(std::string_view bytes) {
+  MemoryFile file(bytes);
+  auto model = io::ModelFile::open(file.path());
+  if (!model)
+    return expectOneLine(model.failure());
+  std::vector<float> values;
+  size_t total = 0;
+  for (const io::TensorInfo &tensor : (*model)->tensors()) {
+    const uint8_t *data = tensor.data;
+    expect(tensor.bytes <= bytes.size() && tensor.elements >= 0, "a tensor is inside its file");
+    total += tensor.bytes;
+    if (tensor.bytes)
+      expect(data != nullptr, "a tensor has bytes");
+    // Overlapping tensors could claim more than a file holds.
+    if (!io::isFloatLike(tensor.dtype)) {
+      if (Status status = (*model)->readRange(tensor, 0, 0, values.data()); !status)
+        expectOneLine(status.failure());
+      continue;
+    }
+    values.resize(size_t(tensor.elements));
+    if (Status status = (*model)->readRange(tensor, 0, tensor.elements, values.data()); !status)
+      expectOneLine(status.failure());
+  }
+  expect(total <= bytes.size(), "tensors do not overlap");
+  auto tokenizer = text::Tokenizer::load(**model);
+  if (!tokenizer)
+    expectOneLine(tokenizer.failure());
+  else if (auto ids = (*tokenizer)->encode("a 12\n\xC3\xA9 <s>"); ids)
+    (*tokenizer)->decode(*ids);
+  else
+    expectOneLine(ids.failure());
+  if (auto ends = text::endTokens(**model); !ends)
+    expectOneLine(ends.failure());
+}
+
+// A length that no mutation hits stands before the header; so the input is the header, and the tensors' bytes
+// behind the last '}'. Inputs that begin with '!' are a file as it is.
+void runSafetensors(std::string_view input) {
+  if (!input.empty() && input[0] == '!')
+    return readAll(input.substr(1));
+  size_t end = input.rfind('}');
+  uint64_t length = end == std::string_view::npos ? input.size() : end + 1;
+  std::string file(sizeof length, '\0');
+  std::memcpy(file.data(), &length, sizeof length);
+  readAll(file + std::string(input));
+}
+
+// Magic and version are given, unless the input begins with '!'.
+void runGguf(std::string_view input) {
+  if (!input.empty() && input[0] == '!')
+    return readAll(input.substr(1));
+  readAll(std::string("GGUF\x03\0\0\0", 8) + std::string(input));
+}
+
+// The definitions that DType.h gives, element by element.
+static float byDefinition(io::DType type, const uint8_t *block, int64_t i) {
+  auto half = [&](int64_t at) {
+    uint16_t bits;
+    std::memcpy(&bits, block + at, sizeof bits);
+    return io::halfToFloat(bits);
+  };
+  if (type == io::DType::Q8_0)
+    return half(0) * float(int8_t(block[2 + i]));
+  if (type == io::DType::Q4_1) {
+    uint8_t byte = block[4 + i % 16];
+    return half(0) * float(i < 16 ? byte & 15 : byte >> 4) + half(2);
+  }
+  // Other types: one block at a time is what many together are.
+  float values[256];
+  io::dequantize(type, block, io::blockElements(type), values);
+  return values[i];
+}
+
+// A type, and its blocks.
+void runBlocks(std::string_view input) {
+  std::vector<io::DType> types;
+  for (io::DType type : io::allDTypes())
+    if (io::isFloatLike(type))
+      types.push_back(type);
+  if (input.empty())
+    return;
+  io::DType type = types[static_cast<uint8_t>(input[0]) % types.size()];
+  const std::vector<uint8_t> bytes(input.begin() + 1, input.end());
+  const int64_t perBlock = io::blockElements(type), blocks = int64_t(bytes.size()) / io::blockBytes(type);
+  expect(perBlock <= 256, "blocks have at most 256 elements");
+  std::vector<float> all(size_t(blocks * perBlock));
+  io::dequantize(type, bytes.data(), blocks * perBlock, all.data());
+  for (int64_t i = 0; i < blocks * perBlock; ++i) {
+    float one = byDefinition(type, bytes.data() + i / perBlock * io::blockBytes(type), i % perBlock);
+    float other = all[size_t(i)];
+    expect(one == other || (std::isnan(one) && std::isnan(other)), "a block is read as it is defined");
+  }
+}
+
+} // namespace tessera::fuzz
