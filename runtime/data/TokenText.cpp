@@ -18,8 +18,11 @@ static uint64_t tokenizerKey(const io::ModelFile &model) {
     return io::checksum(*json);
   std::string all;
   auto add = [&](std::string_view text) { all += std::to_string(text.size()) + ":" + std::string(text); };
+  for (const char *name : {"tokenizer.model", "tokenizer_config.json"})
+    if (const std::string_view *text = model.text(name))
+      add(*text);
   for (const auto &[name, value] : model.metadata()) {
-    if (name.rfind("tokenizer.", 0) != 0)
+    if (name.rfind("tokenizer.", 0) != 0 && name != "general.architecture")
       continue;
     add(name);
     add(value.string);

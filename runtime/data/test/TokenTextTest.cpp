@@ -100,6 +100,27 @@ TEST_F(TokenTextTest, AnotherTextOrTokenizerIsTokenizedAgain) {
   EXPECT_EQ(kept("texts").size(), 3u);
 }
 
+// A SentencePiece model of <unk>, <s>, </s> and one letter; and what is put around texts.
+TEST_F(TokenTextTest, SentencePieceAndItsSettingsDecideToo) {
+  std::filesystem::create_directory(path("pieces"));
+  write("pieces/config.json", "{}");
+  auto made = [&](const std::string &letter, const std::string &settings) {
+    std::string bytes("\n\x09\n\x05<unk>\x18\x02\n\x07\n\x03<s>\x18\x03\n\x08\n\x04</s>\x18\x03\n\x03\n\x01",
+                      34);
+    write("pieces/tokenizer.model", bytes + letter + std::string("\x12\x02\x18\x02"));
+    write("pieces/tokenizer_config.json", settings);
+    auto pieces = io::ModelFile::open(path("pieces"));
+    EXPECT_TRUE(pieces) << pieces.failure().message();
+    auto file = tokenizeFile(write("texts/p.txt", "ab"), **pieces, path("cache"));
+    EXPECT_TRUE(file) << file.failure().message();
+    return file ? *file : "";
+  };
+  std::string first = made("a", "{}");
+  EXPECT_EQ(first, made("a", "{}"));
+  EXPECT_NE(first, made("b", "{}"));
+  EXPECT_NE(first, made("a", R"({"add_bos_token": false})"));
+}
+
 TEST_F(TokenTextTest, WhereTheTextLiesMayBeReadOnly) {
   std::string file = write("texts/a.txt", text);
   // Root may write anywhere: a folder of the name stands in the way instead.
@@ -137,9 +158,9 @@ TEST_F(TokenTextTest, EveryFaultIsOneLine) {
   write("config.json", "{}");
   auto bare = io::ModelFile::open(folder);
   ASSERT_TRUE(bare);
-  EXPECT_NE(
-      why(write("texts/t.txt", text), **bare).find("the model has no tokenizer.json; give token ids in"),
-      std::string::npos);
+  EXPECT_NE(why(write("texts/t.txt", text), **bare)
+                .find("the model has no tokenizer.json and no tokenizer.model; give token ids in"),
+            std::string::npos);
 }
 
 } // namespace
