@@ -67,12 +67,13 @@ def train(kind, rng):
         count = len(model["vocab"])
         model["vocab"] += [[name, -20.0] for name in names]
     else:
-        model["vocab"].update({name: count + i for i, name in enumerate(names)})
+        for name in names:
+            model["vocab"].setdefault(name, len(model["vocab"]))
         model["unk_token"] = "<unk>"
-    count += 256
+    count = len(model["vocab"])
     known = {token: i for i, (token, _) in enumerate(model["vocab"])} if kind == "unigram" else model["vocab"]
     definition["added_tokens"] = [added("<unk>", 0, special=True), added("<s>", 1, special=True)]
-    for content, flags in {"<tool>": {"rstrip": True}, "<mask>": {"lstrip": True, "special": True}, "word": {"single_word": True},
+    for content, flags in {"<tool>": {"rstrip": True}, "<mask>": {"lstrip": True, "special": True}, "zqz": {"single_word": True},
                            "THE": {"normalized": True}}.items():
         number = known.get(content, count)
         count += number == count
@@ -205,7 +206,7 @@ def main():
     rng = random.Random(int(options.get("seed", 1)))
     vocabularies = {kind: train(kind, rng) for kind in ("bpe", "unigram")}
     charsmap_model = small_charsmap(folder)
-    texts = ["", " ", "<s>", " the word", "word"] + [random_text(rng, 12) for _ in range(int(options.get("texts", 24)))]
+    texts = ["", " ", "<s>", " the word", "word", "a zqz azqzb zqz", "e\u0301\u0301 a\u0305\u0308 a\u0323\u0302"] + [random_text(rng, 12) for _ in range(int(options.get("texts", 24)))]
     out = []
     for name, vocabulary, parts, model in cases(base64.b64encode(charsmap_of(charsmap_model)).decode()):
         definition = {**vocabularies[vocabulary], **parts}
