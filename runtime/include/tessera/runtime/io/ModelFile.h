@@ -47,9 +47,9 @@ struct GgufValue {
 };
 
 // The texts of a Hugging Face directory that are read.
-inline constexpr const char *modelTexts[] = {"config.json", "generation_config.json", "tokenizer.json",
-                                             "tokenizer.model", "tokenizer_config.json",
-                                             "chat_template.jinja"};
+inline constexpr const char *modelTexts[] = {"config.json",           "generation_config.json",
+                                             "tokenizer.json",        "tokenizer.model",
+                                             "tokenizer_config.json", "chat_template.jinja"};
 
 enum class ModelFormat { HuggingFace, Safetensors, Gguf };
 
