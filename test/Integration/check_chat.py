@@ -16,6 +16,9 @@ import subprocess
 import sys
 import time
 
+# Whoever starts tests may ignore interrupts, and children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
