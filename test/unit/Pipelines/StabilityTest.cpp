@@ -146,8 +146,9 @@ std::optional<Collectives> partitioned(ModuleOp module) {
   return collectives(module);
 }
 
-/// Changes 200 random programs by `change` and compares.
-void keepCollectives(llvm::function_ref<void(ModuleOp, std::mt19937_64 &)> change) {
+/// Changes 200 random programs by `change` and compares. So many as `known` may get another plan whose time
+/// is close.
+void keepCollectives(llvm::function_ref<void(ModuleOp, std::mt19937_64 &)> change, int known = 0) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<func::FuncDialect, graph::GraphDialect, dist::DistDialect>();
   int programs = 0, changed = 0, close = 0;
@@ -183,16 +184,18 @@ void keepCollectives(llvm::function_ref<void(ModuleOp, std::mt19937_64 &)> chang
         come += "\n  " + std::to_string(times) + " x " + text;
     ADD_FAILURE() << "seed " << seed << ": gone:" << gone << "\nnew:" << come;
   }
-  EXPECT_LE(close, programs / 100);
+  EXPECT_LE(close, known);
   std::cout << programs << " programs with " << seen << " collectives, " << changed << " changed, " << close
             << " to a plan whose time is close\n";
 }
 
 TEST(Stability, OpsInAnotherOrderKeepTheCollectives) {
-  keepCollectives([](ModuleOp module, std::mt19937_64 &rng) {
-    for (auto function : module.getOps<func::FuncOp>())
-      permute(function.getBody().front(), rng);
-  });
+  keepCollectives(
+      [](ModuleOp module, std::mt19937_64 &rng) {
+        for (auto function : module.getOps<func::FuncOp>())
+          permute(function.getBody().front(), rng);
+      },
+      /*known=*/1);
 }
 
 TEST(Stability, ArgumentsInAnotherOrderKeepTheCollectives) {
