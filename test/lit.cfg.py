@@ -61,7 +61,7 @@ models = os.environ.get("TESSERA_MODELS")
 if models and os.path.exists(os.path.join(models, "SmolLM2-135M-Instruct.Q4_1.gguf")):
     config.available_features.add("models")
     config.substitutions.append(("%models", models))
-# What chat templates are held against; scripts/test installs it beside numpy, and fetches the templates (scripts/fetch-templates).
+# What chat templates are held against; scripts/test installs it beside numpy, and fetches the templates (scripts/fetch-llamacpp-tests).
 if subprocess.run([os.environ.get("TESSERA_PYTHON", config.python), "-c", "import jinja2"], capture_output=True).returncode == 0:
     config.available_features.add("jinja2")
     if os.path.exists(os.path.join(config.tessera_build, "templates", "version")):

@@ -62,7 +62,7 @@ TEST(Agreement, TextComesBackFromItsIds) {
 TEST(Agreement, RealVocabularies) {
   const std::filesystem::path folder = TESSERA_VOCABULARIES;
   if (!std::filesystem::exists(folder / "version"))
-    GTEST_SKIP() << "no " TESSERA_VOCABULARIES "; scripts/fetch-vocabularies " TESSERA_VOCABULARIES;
+    GTEST_SKIP() << "no " TESSERA_VOCABULARIES "; scripts/fetch-llamacpp-tests";
   const std::string separator = "\n__ggml_vocab_test__\n";
   int vocabularies = 0;
   for (const auto &entry : std::filesystem::directory_iterator(folder)) {
