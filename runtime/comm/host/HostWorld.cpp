@@ -53,6 +53,22 @@ void Barrier::arrive() {
     generation_.waitWhile(generation);
 }
 
+Note &HostWorld::freeNote(int64_t rank) {
+  Written &written = written_[rank];
+  auto isFree = [&] {
+    return written.next < written.notes.size() &&
+           written.notes[written.next].envelope.taken.load(std::memory_order_acquire);
+  };
+  if (!isFree() && written.notes.size() < size_t(64 * ranks))
+    return written.notes.emplace_back();
+  WaitWord &bell = notes[rank].bell;
+  for (uint32_t seen = bell.load(); !isFree(); seen = bell.load())
+    bell.waitWhile(seen);
+  Note &note = written.notes[written.next];
+  written.next = (written.next + 1) % written.notes.size();
+  return note;
+}
+
 std::shared_ptr<HostWorld> createHostWorld(int64_t ranks, Board &board) {
   return std::make_shared<HostWorld>(ranks, board);
 }

@@ -1,4 +1,4 @@
-// What the ranks of one process share: a mailbox for each, and a barrier for the host plane.
+// What the ranks of one process share: mailboxes for each, and a barrier for the host plane.
 #ifndef TESSERA_RUNTIME_COMM_HOST_HOSTWORLD_H
 #define TESSERA_RUNTIME_COMM_HOST_HOSTWORLD_H
 
@@ -6,6 +6,7 @@
 #include "tessera/runtime/core/Wait.h"
 
 #include <array>
+#include <deque>
 #include <mutex>
 
 namespace tessera::runtime {
@@ -57,6 +58,13 @@ private:
   std::array<Bucket, 64> buckets_;
 };
 
+// Data of the host up to this size is sent as a copy.
+constexpr size_t kNoteBytes = 1024;
+struct Note {
+  Envelope envelope;
+  char data[kNoteBytes];
+};
+
 // Everything written before arrive() by any rank is visible to every rank after it.
 class Barrier {
 public:
@@ -75,11 +83,23 @@ private:
 
 class HostWorld {
 public:
-  HostWorld(int64_t ranks, Board &board) : board(board), ranks(ranks), mailboxes(ranks), barrier(ranks) {}
+  HostWorld(int64_t ranks, Board &board)
+      : board(board), ranks(ranks), mailboxes(ranks), notes(ranks), barrier(ranks), written_(ranks) {}
+  // A note of `rank` that nobody has still to take. With many on their way it waits for the oldest.
+  Note &freeNote(int64_t rank);
+
   Board &board;
   int64_t ranks;
   std::vector<Mailbox> mailboxes;
+  std::vector<Mailbox> notes; // of the host plane, with a bell of their own
   Barrier barrier;
+
+private:
+  struct Written { // of one sender, whose thread alone looks here
+    std::deque<Note> notes;
+    size_t next = 0; // among the notes: about the oldest
+  };
+  std::vector<Written> written_;
 };
 
 } // namespace tessera::runtime
