@@ -74,75 +74,77 @@ struct F16 {
 };
 
 // y[r, 0..16 V) = x[r, :] . w[:, 0..16 V): w has rows of `stride` groups, one for each group of k. R * V
-// accumulators stay in registers; several sets of them where few would leave the multipliers waiting.
+// accumulators stay in registers. Each sum goes through k in order, so that a row's result depends on nothing
+// but the row: not on how many rows there are, on its place among them, or on which columns a thread has.
 template <typename W, int R, int V>
 void tile(const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k, float *y,
           int64_t ldy, int64_t columns) {
-  constexpr int U = R * V >= 8   ? 1
-                    : R * V >= 4 ? 2
-                                 : 4,
-                G = W::group, S = U > G ? U : G; // S: elements of k in a step
-  Vec acc[U][R][V] = {};
+  constexpr int G = W::group;
+  Vec acc[R][V] = {};
   Vec b[G];
   int64_t i = 0;
-  for (; i + S <= k; i += S)
-    for (int s = 0; s < S; s += G)
-      for (int v = 0; v < V; ++v) {
-        W::packed(w + (i + s) * stride + v * 16 * G, b);
-        for (int g = 0; g < G; ++g)
-          for (int r = 0; r < R; ++r)
-            acc[(s + g) % U][r][v] += splat(x[r * ldx + i + s + g]) * b[g];
-      }
-  for (; i < k; i += G)
+  for (; i + G <= k; i += G)
     for (int v = 0; v < V; ++v) {
       W::packed(w + i * stride + v * 16 * G, b);
-      for (int g = 0; g < G && i + g < k; ++g)
+      for (int g = 0; g < G; ++g)
         for (int r = 0; r < R; ++r)
-          acc[0][r][v] += splat(x[r * ldx + i + g]) * b[g];
+          acc[r][v] += splat(x[r * ldx + i + g]) * b[g];
     }
-  for (int u = 1; u < U; ++u)
-    for (int r = 0; r < R; ++r)
-      for (int v = 0; v < V; ++v)
-        acc[0][r][v] += acc[u][r][v];
+  if (i < k)
+    for (int v = 0; v < V; ++v) {
+      W::packed(w + i * stride + v * 16 * G, b);
+      for (int g = 0; i + g < k; ++g)
+        for (int r = 0; r < R; ++r)
+          acc[r][v] += splat(x[r * ldx + i + g]) * b[g];
+    }
   for (int r = 0; r < R; ++r)
     for (int v = 0; v < V; ++v) {
       int64_t left = columns - v * 16;
       if (left >= 16)
-        store(y + r * ldy + v * 16, acc[0][r][v]);
+        store(y + r * ldy + v * 16, acc[r][v]);
       else
         for (int64_t c = 0; c < left; ++c)
-          y[r * ldy + v * 16 + c] = acc[0][r][v][c];
+          y[r * ldy + v * 16 + c] = acc[r][v][c];
     }
 }
 
-// Largest tile whose accumulators stay in registers: rows, and vectors for one row and for several.
+// Rows of the largest tile, and how many accumulators stay in registers. Few rows have more vectors each:
+// with less than four or so of the CPU's vectors under way the multipliers would wait for each other.
+constexpr int mostVectors = 4;
 #if defined(__AVX512F__)
-constexpr int mostRows = 6, mostVectorsOfOneRow = 4, mostVectors = 4;
+constexpr int mostRows = 6, mostAccumulators = 24;
 #elif defined(__AVX2__)
-constexpr int mostRows = 6, mostVectorsOfOneRow = 4, mostVectors = 1;
+constexpr int mostRows = 6, mostAccumulators = 6;
 #else
-constexpr int mostRows = 2, mostVectorsOfOneRow = 2, mostVectors = 1;
+constexpr int mostRows = 2, mostAccumulators = 2;
 #endif
 
-// The m < R + 1 rows that are left.
+// How many vectors a tile of m rows has.
+inline int64_t vectorsFor(int64_t m) {
+  int64_t rows = m < 1 ? 1 : m < mostRows ? m : mostRows, vectors = mostAccumulators / rows;
+  return vectors < mostVectors ? vectors : mostVectors;
+}
+
+// m <= R rows.
 template <typename W, int R, int V>
-void lastRows(int64_t m, const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k,
+void someRows(int64_t m, const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k,
               float *y, int64_t ldy, int64_t columns) {
   if (m == R)
     return tile<W, R, V>(x, ldx, w, stride, k, y, ldy, columns);
   if constexpr (R > 1)
-    lastRows<W, R - 1, V>(m, x, ldx, w, stride, k, y, ldy, columns);
+    someRows<W, R - 1, V>(m, x, ldx, w, stride, k, y, ldy, columns);
 }
 
+// As many rows in each tile as in the others, or one more: two would cost as much as four.
 template <typename W, int V>
 void tileRows(int64_t m, const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k,
               float *y, int64_t ldy, int64_t columns) {
-  constexpr int R = V > mostVectors ? 1 : mostRows;
-  for (; m >= R; m -= R, x += R * ldx, y += R * ldy)
-    tile<W, R, V>(x, ldx, w, stride, k, y, ldy, columns);
-  if constexpr (R > 1)
-    if (m > 0)
-      lastRows<W, R - 1, V>(m, x, ldx, w, stride, k, y, ldy, columns);
+  constexpr int fitting = mostAccumulators / V, R = fitting < 1 ? 1 : fitting < mostRows ? fitting : mostRows;
+  for (int64_t tiles = (m + R - 1) / R; tiles > 0; --tiles) {
+    int64_t rows = (m + tiles - 1) / tiles;
+    someRows<W, R, V>(rows, x, ldx, w, stride, k, y, ldy, columns);
+    m -= rows, x += rows * ldx, y += rows * ldy;
+  }
 }
 
 // `count` vectors, at most V.
@@ -159,14 +161,14 @@ template <typename W>
 void packedColumns(const PackedWeight &w, const void *data, int64_t m, const float *x, float *y,
                    int64_t begin, int64_t end) {
   // Neighbouring vectors of a block go through one tile: the weights are read once, in the order they lie in.
-  int64_t perBlock = w.block / 16, most = m == 1 ? mostVectorsOfOneRow : mostVectors;
+  int64_t perBlock = w.block / 16, most = vectorsFor(m);
   for (int64_t unit = begin; unit < end;) {
     int64_t block = unit / perBlock, first = unit % perBlock;
     int64_t count = perBlock - first < end - unit ? perBlock - first : end - unit;
     count = count < most ? count : most;
     auto *panel =
         static_cast<const typename W::Element *>(data) + block * w.block * w.paddedK + first * 16 * W::group;
-    tileColumns<W, 4>(count, m, x, w.k, panel, w.block, w.k, y + unit * 16, w.n, w.n - unit * 16);
+    tileColumns<W, mostVectors>(count, m, x, w.k, panel, w.block, w.k, y + unit * 16, w.n, w.n - unit * 16);
     unit += count;
   }
 }
@@ -224,11 +226,11 @@ template <typename W>
 void transposedColumns(int64_t m, int64_t n, int64_t k, const float *x, const void *data, float *y,
                        int64_t begin, int64_t end) {
   auto *w = static_cast<const typename W::Element *>(data);
-  int64_t most = m == 1 ? mostVectorsOfOneRow : mostVectors, whole = n / 16;
+  int64_t most = vectorsFor(m), whole = n / 16;
   for (int64_t unit = begin, count; unit < end && unit < whole; unit += count) {
     int64_t last = end < whole ? end : whole;
     count = last - unit < most ? last - unit : most;
-    tileColumns<W, 4>(count, m, x, k, w + unit * 16, n, k, y + unit * 16, n, n - unit * 16);
+    tileColumns<W, mostVectors>(count, m, x, k, w + unit * 16, n, k, y + unit * 16, n, n - unit * 16);
   }
   if (end <= whole)
     return;

@@ -254,7 +254,7 @@ TEST(Gemm, KernelsOfEveryInstructionSet) {
   const io::DType types[] = {F32, BF16, F16}; // in the order of WeightFormat
   for (const GemmKernels *kernels : sets)
     for (int format = 0; format < 3; ++format)
-      for (int64_t m : {1, 2, 5, 6, 11})
+      for (int64_t m : {1, 2, 3, 5, 6, 8, 11})
         for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1}, {17, 33}, {64, 48}, {150, 577}}) {
           const GemmKernelSet &set = (*kernels)[WeightFormat(format)];
           Stored w(types[format], randomVector(n * k, 2));
@@ -277,6 +277,18 @@ TEST(Gemm, KernelsOfEveryInstructionSet) {
               ASSERT_NEAR(y[i * n + j], want, 1e-5 * std::sqrt(double(k))) << format;
               ASSERT_NEAR(z[i * n + j], want, 1e-5 * std::sqrt(double(k))) << format;
             }
+          // A row has the same bits alone, and in one share of the columns.
+          std::vector<float> alone(n), turned(m * n), turnedAlone(n);
+          set.transposedColumns(m, n, k, x.data(), w.data.data(), turned.data(), 0, units / 3);
+          set.transposedColumns(m, n, k, x.data(), w.data.data(), turned.data(), units / 3, units);
+          for (int64_t i = 0; i < m; ++i) {
+            set.packedColumns(weight, packed.data(), 1, &x[i * k], alone.data(), 0, units);
+            ASSERT_EQ(memcmp(alone.data(), &y[i * n], n * 4), 0) << format << " row " << i << " of " << m;
+            set.plainColumns(1, n, k, &x[i * k], w.data.data(), alone.data(), 0, n);
+            ASSERT_EQ(memcmp(alone.data(), &z[i * n], n * 4), 0) << format << " row " << i << " of " << m;
+            set.transposedColumns(1, n, k, &x[i * k], w.data.data(), turnedAlone.data(), 0, units);
+            ASSERT_EQ(memcmp(turnedAlone.data(), &turned[i * n], n * 4), 0) << format << " row " << i;
+          }
         }
 }
 
