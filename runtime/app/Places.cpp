@@ -24,11 +24,6 @@ bool Places::any(State state) const {
                      [&](const Place &place) { return place.state == state; });
 }
 
-// The first token of a prompt is on its way.
-bool Places::awaitsPrompts() const {
-  return std::any_of(sent_.begin(), sent_.end(), [](const Sent &sent) { return sent.ofPrompts; });
-}
-
 std::vector<size_t> Places::answering() const {
   std::vector<size_t> rows;
   for (size_t row = 0; row < places_.size(); ++row)
@@ -57,13 +52,14 @@ bool Places::advance() {
   auto mark = [&] {
     promptSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  const bool read = readChunk();
+  const bool sentFirst = readChunk();
   mark();
   const bool isFirst = std::none_of(places_.begin(), places_.end(), [](const Place &place) {
     return place.state == State::Answering && place.taken > 0;
   });
-  // A step waits for the tokens before it: while only prompts are on their way other groups have their turn.
-  if (any(State::Answering) && !(read && isFirst))
+  // A step waits for the tokens before it: where those are the first ones, sent just now, other groups have
+  // their turn before.
+  if (any(State::Answering) && !(sentFirst && isFirst))
     step();
   if (isFirst)
     mark();
@@ -113,11 +109,11 @@ bool Places::readChunk() {
     drawFor(ready);
     session_.draw(drawn);
   }
-  choose(ready, /*ofPrompts=*/true);
+  choose(ready);
   if (withLogits)
     promptLogits(withLogits->first, withLogits->second);
   onPrompt_(given);
-  return true;
+  return !ready.empty();
 }
 
 // From now on tokens are drawn for `rows` alone.
@@ -157,7 +153,7 @@ void Places::step() {
   } else {
     session_.advance();
   }
-  send(rows, /*ofPrompts=*/false);
+  send(rows);
 }
 
 // What the rows take is the host's to say.
@@ -176,16 +172,16 @@ void Places::stepByHost() {
     drawFor(rows);
     session_.draw(positions);
   }
-  choose(rows, /*ofPrompts=*/false);
+  choose(rows);
 }
 
 //===- Tokens -===//
 
 // The last call's tokens go to the host, which reads those of an earlier one if more are on their way than
 // the device is to be ahead.
-void Places::send(const std::vector<size_t> &rows, bool ofPrompts) {
+void Places::send(const std::vector<size_t> &rows) {
   session_.sendNext();
-  Sent sent{ofPrompts, {}};
+  Sent sent;
   for (size_t row : rows) {
     ++places_[row].asked;
     sent.rows.emplace_back(row, places_[row].serial);
@@ -213,7 +209,7 @@ void Places::stop() {
 }
 
 // Takes the next token of every row in `ready` from the last call.
-void Places::choose(const std::vector<size_t> &ready, bool ofPrompts) {
+void Places::choose(const std::vector<size_t> &ready) {
   std::vector<size_t> rows;
   for (size_t row : ready) {
     if (job_.limits[places_[row].work.number] > 0) {
@@ -226,7 +222,7 @@ void Places::choose(const std::vector<size_t> &ready, bool ofPrompts) {
   if (rows.empty())
     return;
   if (job_.logitsFile.empty())
-    return send(rows, ofPrompts);
+    return send(rows);
   std::vector<int32_t> chosen = session_.next();
   for (size_t row : rows)
     if (wantsLogits(places_[row])) {

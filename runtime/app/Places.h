@@ -71,23 +71,21 @@ private:
   };
   // What a call chose, on its way to the host.
   struct Sent {
-    bool ofPrompts = false;
     std::vector<std::pair<size_t, uint64_t>> rows; // that have a new token, and what they hold
   };
 
   const std::vector<int32_t> &promptOf(const Place &place) const { return job_.prompts[place.work.number]; }
   bool any(State state) const;
-  bool awaitsPrompts() const;
   std::vector<size_t> answering() const;
   bool wantsLogits(const Place &place) const { return !job_.logitsFile.empty() && place.work.number == 0; }
 
   void takeWork();
-  bool readChunk();
+  bool readChunk(); // true: first tokens were sent
   void step();
   void stepByHost();
   void drawFor(const std::vector<size_t> &rows);
-  void choose(const std::vector<size_t> &ready, bool ofPrompts);
-  void send(const std::vector<size_t> &rows, bool ofPrompts);
+  void choose(const std::vector<size_t> &ready);
+  void send(const std::vector<size_t> &rows);
   void takeOldest();
   void accept(size_t row, int32_t id);
   void free(size_t row);

@@ -171,6 +171,23 @@ TEST(Places, NobodyWaitsForTheOthers) {
   EXPECT_LE(rows.steps, 60);
 }
 
+// A short prompt is answered while a long one beside it is read, also where the host reads behind.
+TEST(Places, AShortPromptDoesNotWaitForALongOne) {
+  GenerateJob job;
+  job.prompts = {{1, 2}, std::vector<int32_t>(80, 3)};
+  job.limits = {6, 6};
+  for (bool goesOn : {true, false})
+    for (int64_t ahead : {0, 1, 4}) {
+      HashedRows rows(2, 2, ahead, goesOn);
+      Answers answers(job, nullptr);
+      PromptQueue queue(2, 1);
+      Places places(rows, 2, job, answers, queue, nullptr, [](int64_t) {});
+      while (answers.finish(0) == Finish::None && places.advance())
+        ;
+      EXPECT_LE(rows.prompts, 1 + 6 + ahead) << goesOn << ", " << ahead << " ahead";
+    }
+}
+
 // Of a conversation only what is new is read.
 TEST(Places, WhatTheCachesHoldIsNotReadAgain) {
   GenerateJob job;
