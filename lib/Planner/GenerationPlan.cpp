@@ -42,8 +42,11 @@ private:
   StageProbe probe;
 
   int64_t chunk = 0, context = 0;
+  schedule::GenerationCosts costsOf(const schedule::StageSizes &of) const;
+
   schedule::LayerCosts ofChunk, ofToken, bytes;
-  double limit = 0; ///< of `bytes`: what is left where costs said too little
+  double ofLink = 0, ofTokenLink = 0, ofReturn = 0; ///< seconds of messages: docs/Schedules.md
+  double limit = 0;                                 ///< of `bytes`: what is left where costs said too little
   schedule::StageSizes sizes;
 };
 
@@ -75,10 +78,19 @@ Status GenerationPlanner::readSizes() {
   return {};
 }
 
+schedule::GenerationCosts GenerationPlanner::costsOf(const schedule::StageSizes &of) const {
+  schedule::GenerationCosts costs;
+  costs.chunk = schedule::stageCosts(ofChunk, of);
+  costs.token = schedule::stageCosts(ofToken, of);
+  costs.link.assign(of.size() - 1, ofLink);
+  costs.tokenLink.assign(of.size() - 1, ofTokenLink);
+  costs.tokenLink.push_back(ofReturn);
+  return costs;
+}
+
 /// The time of a prompt of one chunk, and of tokens up to the end of the context.
 double GenerationPlanner::seconds(const schedule::StageSizes &of) const {
-  const schedule::GenerationPrediction taken = schedule::predictGeneration(
-      schedule::stageCosts(ofChunk, of), schedule::stageCosts(ofToken, of), options.microBatches);
+  const schedule::GenerationPrediction taken = schedule::predictGeneration(costsOf(of), options.microBatches);
   return taken.prompt + double(std::max(context - chunk, chunk)) * taken.token;
 }
 
@@ -88,10 +100,7 @@ std::string GenerationPlanner::describe(const RankMemory *memory) const {
   for (auto [stage, layers] : llvm::enumerate(sizes))
     text += (stage ? "," : "") + std::to_string(layers);
   if (!ofChunk.layers.empty())
-    text += ": " +
-            describeGeneration(schedule::stageCosts(ofChunk, sizes), schedule::stageCosts(ofToken, sizes),
-                               options.microBatches) +
-            " planned";
+    text += ": " + describeGeneration(costsOf(sizes), options.microBatches) + " planned";
   return text + (memory ? "; " + describeMemory(options, *memory) : "");
 }
 
@@ -197,6 +206,13 @@ Status GenerationPlanner::run() {
       return costs.takeFailure();
     ofChunk = rounded(costs->of(Figure::Chunk));
     ofToken = rounded(costs->of(Figure::Token));
+    Result<Link> link = readLink(options);
+    if (!link)
+      return link.takeFailure();
+    const std::vector<double> tokens = secondsOfTokens(costs->compiled(), *link);
+    ofLink = secondsOfMessage(*link, costs->messageBytes());
+    ofTokenLink = tokens.front();
+    ofReturn = tokens.back();
   }
   std::optional<RankMemory> taken;
   if (options.memory) {

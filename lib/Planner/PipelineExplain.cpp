@@ -58,6 +58,7 @@ static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation 
                   role.getValue() != graph::Role::Next))
       continue;
     channel.executions = role.getValue() == graph::Role::Train ? microBatches : 1;
+    bool isFirst = true;
     for (unsigned i = 0; i < entry.getNumResults(); ++i) {
       if (graph::givesOf(entry, i) != gives)
         continue;
@@ -70,7 +71,12 @@ static void readChannels(ModuleOp stage, graph::Gives gives, ChannelExplanation 
         os << size << "x";
       os << type.getElementType();
       channel.bytes = arrayBytes(type);
-      channel.seconds = channel.staysOnRank ? 0 : secondsOfMessage(link, double(channel.bytes));
+      // All values that a stage gives a neighbour travel as one message.
+      const auto bytes = double(channel.bytes);
+      channel.seconds = channel.staysOnRank ? 0
+                        : isFirst           ? secondsOfMessage(link, bytes)
+                                            : secondsOnWire(link, bytes);
+      isFirst = false;
       value.consume_front(graph::kGradientPrefix);
       auto why = whys ? whys.getAs<StringAttr>(value) : StringAttr();
       channel.why = why ? why.str() : "";
@@ -116,14 +122,13 @@ std::string describePrediction(ModuleOp module, const CompileOptions &options) {
                            step.seconds() * 1e6, step.idle() * 100, pipeline.getSendBuffers().value_or(0));
     }
     const StageTimes times = readTimes(pipeline);
-    return describeGeneration(times.at("chunk"), times.at("token"), options.microBatches) + " predicted";
+    return describeGeneration(schedule::generationCosts(times), options.microBatches) + " predicted";
   }
   return "";
 }
 
-std::string describeGeneration(const std::vector<double> &chunk, const std::vector<double> &token,
-                               int64_t groups) {
-  const schedule::GenerationPrediction taken = schedule::predictGeneration(chunk, token, groups);
+std::string describeGeneration(const schedule::GenerationCosts &costs, int64_t groups) {
+  const schedule::GenerationPrediction taken = schedule::predictGeneration(costs, groups);
   return llvm::formatv("a chunk of a prompt {0:f2} us, a token {1:f2} us", taken.prompt * 1e6,
                        taken.token * 1e6);
 }

@@ -14,7 +14,7 @@ static schedule::PipelineModel modelOf(const StageCosts &costs, const CompileOpt
   model.once = costs.of(Figure::Once);
   model.messageBytes = costs.messageBytes();
   model.link = secondsOfMessage(link, model.messageBytes);
-  model.wire = model.messageBytes / link.bandwidth;
+  model.wire = secondsOnWire(link, model.messageBytes);
   model.shared = costs.sharedBytes() > 0 ? secondsOfMessage(link, costs.sharedBytes()) : 0;
   if (!options.memory) {
     // Bytes are not known: of plans that are alike, the one that keeps fewer layers' values takes less.

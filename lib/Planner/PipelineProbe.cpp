@@ -44,8 +44,7 @@ static std::optional<Figure> figureOf(func::FuncOp entry) {
   switch (role.getValue()) {
   case graph::Role::Prompt:
     return Figure::Chunk;
-  case graph::Role::Next:
-  case graph::Role::Draw:
+  case graph::Role::Next: // drawing is what some runs do besides
     return Figure::Token;
   case graph::Role::Train:
     break;

@@ -13,7 +13,18 @@ using namespace mlir;
 
 namespace tessera {
 
-double secondsOfMessage(const Link &link, double bytes) { return link.latency + bytes / link.bandwidth; }
+double secondsOnWire(const Link &link, double bytes) { return bytes / link.bandwidth; }
+
+double secondsOfMessage(const Link &link, double bytes) { return link.latency + secondsOnWire(link, bytes); }
+
+std::vector<double> secondsOfTokens(const std::vector<StageFigures> &stages, const Link &link) {
+  std::vector<double> seconds;
+  for (const StageFigures &stage : stages)
+    seconds.push_back(secondsOfMessage(link, double(stage.of(graph::Role::Next).sent)));
+  if (!stages.empty())
+    seconds.back() = secondsOfMessage(link, double(stages.back().tokens));
+  return seconds;
+}
 
 Link linkOf(dist::PipelineOp pipeline) {
   auto first = cast<dist::StageAttr>(pipeline.getStages()[0]);
@@ -52,12 +63,13 @@ StageTimes timesOf(const std::vector<StageFigures> &stages, const std::vector<in
   } else {
     add("chunk", Figure::Chunk);
     add("token", Figure::Token);
+    times["token_link"] = secondsOfTokens(stages, link);
   }
   for (size_t s = 0; s + 1 < stages.size(); ++s) {
     const auto bytes = double(std::max(stages[s].sent, stages[s + 1].sentBack));
     times["link"].push_back(secondsOfMessage(link, bytes));
     if (task == Task::Train) // the simulator's
-      times["wire"].push_back(bytes / link.bandwidth);
+      times["wire"].push_back(secondsOnWire(link, bytes));
   }
   return times;
 }

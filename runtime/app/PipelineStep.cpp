@@ -310,8 +310,8 @@ void PipelineStep::exchangeShared() {
   Communicator &comm = rank().comm();
   Stream &stream = rank().compute();
   const schedule::Schedule &lists = stages_.lists(role_);
-  // Behind the tags of the lists' messages (Executor.h).
-  const int64_t firstTag = 2 * int64_t(lists.numStages()) * lists.microBatches;
+  // The lists' messages have all arrived, so their tags are free; and nobody goes on to the next step before
+  // all of these are asked for.
   std::vector<CommToken> tokens;
   for (const SharedWeight &weight : weights_) {
     const PipelineSpec::Shared &spec = stages_.spec().shared[weight.number];
@@ -324,7 +324,7 @@ void PipelineStep::exchangeShared() {
       }
       int64_t peer =
           mesh().member(rank().id(), stages_.axis(), lists.rankOfStage[size_t(spec.stages[1 - end])]);
-      auto tag = [&](int from) { return firstTag + 2 * int64_t(weight.number) + from; };
+      auto tag = [&](int from) { return 2 * int64_t(weight.number) + from; };
       int32_t where = run_.sharedName(weight.number);
       tokens.push_back(comm.receive(peer, tag(1 - end), weight.other[end].address(),
                                     weight.other[end].bytes(), stream, where));

@@ -157,7 +157,7 @@ struct PipelineChecker {
   void times(const PipelineSpec &p) const {
     if (p.times.empty())
       return;
-    std::set<std::string> names, wanted{"chunk", "token", "link"};
+    std::set<std::string> names, wanted{"chunk", "token", "link", "token_link"};
     if (m.train)
       wanted = {"forward", "input_gradient", "weight_gradient", "once", "shared", "link", "wire"};
     for (const auto &[name, seconds] : p.times) {

@@ -12,11 +12,15 @@ static double most(const std::vector<double> &numbers) {
   return numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end());
 }
 
-StepCosts stepCosts(const std::map<std::string, std::vector<double>> &times) {
-  auto of = [&](const char *name) {
-    auto found = times.find(name);
-    return found == times.end() ? std::vector<double>() : found->second;
-  };
+using Times = std::map<std::string, std::vector<double>>;
+
+static std::vector<double> timesOf(const Times &times, const char *name) {
+  auto found = times.find(name);
+  return found == times.end() ? std::vector<double>() : found->second;
+}
+
+StepCosts stepCosts(const Times &times) {
+  auto of = [&](const char *name) { return timesOf(times, name); };
   StepCosts costs;
   costs.costs.forward = of("forward");
   costs.costs.backwardInput = of("input_gradient");
@@ -48,9 +52,14 @@ StepPrediction predictStep(const Schedule &schedule, const StepCosts &costs, con
   return prediction;
 }
 
-GenerationPrediction predictGeneration(const std::vector<double> &chunk, const std::vector<double> &token,
-                                       int64_t groups) {
-  return {sum(chunk) + double(groups - 1) * most(chunk), std::max(sum(token), double(groups) * most(token))};
+GenerationCosts generationCosts(const Times &times) {
+  return {timesOf(times, "chunk"), timesOf(times, "token"), timesOf(times, "link"),
+          timesOf(times, "token_link")};
+}
+
+GenerationPrediction predictGeneration(const GenerationCosts &costs, int64_t groups) {
+  return {sum(costs.chunk) + sum(costs.link) + double(groups - 1) * most(costs.chunk),
+          std::max(sum(costs.token) + sum(costs.tokenLink), double(groups) * most(costs.token))};
 }
 
 } // namespace tessera::schedule

@@ -160,7 +160,7 @@ Result<Choice> Searcher::least(double bytes) {
   }
   // Each takes less than the one before, so the first that fits is the fastest of them.
   std::optional<Candidate> fitting;
-  constexpr int kMost = 10;
+  constexpr int kMost = 100; // few are needed; measures are compiled programs
   for (int i = 0;; ++i) {
     if (least->bytes <= bytes && !fitting)
       fitting = least;

@@ -4,6 +4,7 @@
 
 #include "tessera/Pipelines/CompileOptions.h"
 #include "tessera/Pipelines/Explanation.h"
+#include "tessera/runtime/schedule/Predict.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -25,7 +26,8 @@ struct ChannelExplanation {
   int64_t bytes = 0;        ///< of a rank
   int64_t executions = 1;   ///< in one run of the entry's role: micro-batches of a step
   bool staysOnRank = false; ///< both stages lie at one coordinate: nothing is sent
-  double seconds = 0;       ///< predicted, of one message
+  /// Predicted, of its part of one message: that of the first value has the latency.
+  double seconds = 0;
 };
 /// Of `module`, whose stages are on rung spmd; in the order of the stages, forward before back.
 std::vector<ChannelExplanation> explainChannels(mlir::ModuleOp module, const CompileOptions &options);
@@ -36,8 +38,7 @@ std::string describePrediction(mlir::ModuleOp module, const CompileOptions &opti
 
 /// `a chunk of a prompt 12.30 us, a token 4.50 us`: of all rows, by what each stage takes for those of a
 /// group.
-std::string describeGeneration(const std::vector<double> &chunk, const std::vector<double> &token,
-                               int64_t groups);
+std::string describeGeneration(const schedule::GenerationCosts &costs, int64_t groups);
 
 /// `channel residual, stage 0 to 1: ...`
 std::string toString(const ChannelExplanation &channel);

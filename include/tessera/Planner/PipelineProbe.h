@@ -100,6 +100,7 @@ public:
   schedule::LayerCosts of(Figure figure) const;
   /// The largest message between two stages, either way.
   double messageBytes() const;
+  const std::vector<StageFigures> &compiled() const { return stages; } ///< the first is a model's first
   /// Of gradients of weights that the first and the last stage have both.
   double sharedBytes() const;
   /// What a stage with layers keeps of messages for each micro-batch, beside its slots: what was received,

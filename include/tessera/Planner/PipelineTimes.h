@@ -13,8 +13,11 @@ namespace tessera {
 /// Values that are sent, at least: the next one can be made while one is under way.
 constexpr int32_t kSendBuffers = 2;
 
-/// Of a message of `bytes` from one rank to another.
+/// Of a message of `bytes` from one rank to another, and the part of it in which no other one goes that way.
 double secondsOfMessage(const Link &link, double bytes);
+double secondsOnWire(const Link &link, double bytes);
+/// What each stage's message with a token takes; of the last one the tokens' way to all.
+std::vector<double> secondsOfTokens(const std::vector<StageFigures> &stages, const Link &link);
 /// The link that stages of `pipeline` are joined by, on the machine that their programs are for.
 Link linkOf(dist::PipelineOp pipeline);
 

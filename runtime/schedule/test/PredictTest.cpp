@@ -82,10 +82,18 @@ TEST(Predict, BuffersAreThoseOfThePlan) {
 }
 
 TEST(Predict, GroupsOfRowsFollowEachOther) {
-  const GenerationPrediction one = predictGeneration({2, 3}, {1, 4}, 1);
+  const GenerationPrediction one = predictGeneration({{2, 3}, {1, 4}, {}, {}}, 1);
   EXPECT_EQ(one.prompt, 5);
   EXPECT_EQ(one.token, 5);
-  const GenerationPrediction three = predictGeneration({2, 3}, {1, 4}, 3);
+  const GenerationPrediction three = predictGeneration({{2, 3}, {1, 4}, {}, {}}, 3);
   EXPECT_EQ(three.prompt, 5 + 2 * 3);
   EXPECT_EQ(three.token, 12);
+}
+
+// Messages are on the way of a chunk and of a token; groups that wait for their turn anyhow lose nothing.
+TEST(Predict, MessagesOfGeneratingCount) {
+  const GenerationCosts costs{{2, 3}, {1, 4}, {10}, {5, 1}};
+  EXPECT_EQ(predictGeneration(costs, 1).prompt, 5 + 10);
+  EXPECT_EQ(predictGeneration(costs, 1).token, 5 + 6);
+  EXPECT_EQ(predictGeneration(costs, 3).token, 12);
 }

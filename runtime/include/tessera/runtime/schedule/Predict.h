@@ -34,15 +34,22 @@ struct StepPrediction {
 };
 StepPrediction predictStep(const Schedule &schedule, const StepCosts &costs, const Transport &transport = {});
 
-// Of stages that generate, by what each takes for a chunk of a prompt and for a token of each row of a group:
-// chunks of the groups follow each other through the stages, and a group takes its next token when it is
-// through.
+// Of stages that generate, seconds for each: what it takes for a chunk of a prompt and for a token of each
+// row of a group; what its message to the next stage takes with a chunk (none of the last), and with a token
+// (of the last: the tokens' way to all).
+struct GenerationCosts {
+  std::vector<double> chunk, token, link, tokenLink;
+};
+// From numbers by their names in the manifest: "chunk", "token", "link", "token_link".
+GenerationCosts generationCosts(const std::map<std::string, std::vector<double>> &times);
+
+// Chunks of the groups follow each other through the stages, and a group takes its next token when the last
+// one is through and all know it.
 struct GenerationPrediction {
   double prompt = 0; // of one chunk, all groups
   double token = 0;  // of each row, all groups
 };
-GenerationPrediction predictGeneration(const std::vector<double> &chunk, const std::vector<double> &token,
-                                       int64_t groups);
+GenerationPrediction predictGeneration(const GenerationCosts &costs, int64_t groups);
 
 } // namespace tessera::schedule
 #endif
