@@ -143,11 +143,13 @@ Value ProgramBuilder::drawNorm() {
   }
 }
 
-/// A gated MLP: up and gate, product, down.
+/// A gated MLP: up and gate, product, down. At times experts, each of which is one.
 Value ProgramBuilder::drawMlp() {
   Value x = operandOfRank(2, 4);
   if (!x)
     return {};
+  if (options.caches && latest.chance(40))
+    return drawExperts(x);
   Shape shape = shapeOf(x), inner = shape;
   inner.back() = size();
   if (!fits(inner))

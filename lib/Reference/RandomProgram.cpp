@@ -8,7 +8,7 @@ using namespace tessera;
 
 ProgramBuilder::ProgramBuilder(MLIRContext &context, Dice &dice, const RandomProgramOptions &options)
     : b(UnknownLoc::get(&context), &context), dice(dice), more(dice.copy().below(int64_t(1) << 40) + 1),
-      options(options) {}
+      latest(more.copy().below(int64_t(1) << 40) + 1), options(options) {}
 
 //===----------------------------------------------------------------------===//
 // Sizes, arguments, operands

@@ -122,6 +122,7 @@ private:
   Value share();
   Value dropped(Value x);
   Value drawMlp();
+  Value drawExperts(Value x); // RandomExperts.cpp
   Value drawRepeat();
   Value drawRepeatOver(mlir::ValueRange inits);
   static Shape stackOf(int64_t count, Value slice);
@@ -159,7 +160,8 @@ private:
 
   mlir::ImplicitLocOpBuilder b;
   Dice &dice;
-  Dice more; ///< draws among what was added later: programs of a seed stay as they were otherwise
+  /// Draw among what was added later, and later still: programs of a seed stay as they were otherwise.
+  Dice more, latest;
   RandomProgramOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp func;

@@ -97,7 +97,7 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
         stripShardings(func);
     WalkResult left = module.walk([&](Operation *op) {
       if (isa<graph::GraphDialect>(op->getDialect()) && !isa<graph::ParameterOp>(op)) {
-        op->emitOpError("has no kernel");
+        op->emitOpError() << "has no kernel on target " << target << "; choose another --target";
         return WalkResult::interrupt();
       }
       return WalkResult::advance();

@@ -6,6 +6,7 @@
 #include "tessera/Target/CPU/AttentionForm.h"
 #include "tessera/Target/CPU/AttentionGradientForm.h"
 #include "tessera/Target/CPU/CPUCodeTarget.h"
+#include "tessera/Target/CPU/ExpertForms.h"
 #include "tessera/Target/CPU/Linker.h"
 #include "tessera/Target/CPU/ObjectEmitter.h"
 #include "tessera/Target/CPU/Passes.h"
@@ -45,6 +46,7 @@ public:
     addCacheUpdateForm(forms);
     addScatterAddForm(forms);
     addDrawForm(forms);
+    addExpertForms(forms, this->machine.vectorUnit());
   }
 
   /// oneDNN begins its sums of float32 with what lies in the result's place: a gradient that is added up.

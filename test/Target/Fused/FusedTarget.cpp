@@ -9,6 +9,7 @@
 #include "tessera/Support/Failures.h"
 #include "tessera/Target/CPU/AttentionForm.h"
 #include "tessera/Target/CPU/CPUCodeTarget.h"
+#include "tessera/Target/CPU/ExpertForms.h"
 #include "tessera/Target/CPU/Passes.h"
 #include "tessera/Target/Forms.h"
 #include "tessera/Target/Target.h"
@@ -25,6 +26,7 @@ public:
     addMatmulForm(forms, tileRows);
     addScatterAddForm(forms);
     addDrawForm(forms);
+    addExpertForms(forms, {/*lanes=*/1});
     if (attention) // else it is written out as smaller ops
       addAttentionForm(forms, {/*lanes=*/1});
   }

@@ -1,4 +1,5 @@
 //===- GraphDialect.cpp - The graph dialect -------------------------------===//
+#include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/Partial.h"
 
@@ -275,6 +276,10 @@ void GraphDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "tessera/Dialect/Graph/IR/GraphRandomOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tessera/Dialect/Graph/IR/GraphExpertOps.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

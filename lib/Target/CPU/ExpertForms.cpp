@@ -1,0 +1,106 @@
+//===- ExpertForms.cpp - ops by expert as launches ------------------------===//
+//
+// combine -> everything that its chosen rows are made by: rows grouped by expert, products, what is computed
+// between them, the sum by token. dispatch and expert_linear leave nothing unless something reads all of
+// their rows.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tessera/Target/CPU/ExpertForms.h"
+
+#include "ExpertKernels.h"
+#include "ExpertRows.h"
+
+#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Graph/IR/Experts.h"
+#include "tessera/Support/Shapes.h"
+#include "tessera/Target/Forms/FormKernel.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace tessera {
+namespace {
+
+struct TopKForm : LibraryForm {
+  LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
+    auto op = cast<graph::TopKOp>(self);
+    OpBuilder builder(op);
+    RankedTensorType input = tensorOf(op.getInput());
+    int64_t rows = product(input.getShape().drop_back()), size = input.getShape().back(),
+            count = tensorOf(op.getValues()).getShape().back();
+    func::FuncOp kernel = buildTopKKernel(op.getLoc(), rows, size, count, input.getElementType());
+    SmallVector<Value> outputs = {exec::fresh(builder, op.getValues()),
+                                  exec::fresh(builder, op.getIndices())};
+    auto launch = exec::LaunchOp::create(builder, op.getLoc(), op->getResultTypes(),
+                                         lowering.addKernel(kernel), ValueRange(op.getInput()), outputs,
+                                         ValueRange(), builder.getI64IntegerAttr(rows),
+                                         builder.getI64IntegerAttr(lowering.grain(size * count, rows)));
+    op->replaceAllUsesWith(launch.getResults());
+    op->erase();
+    return success();
+  }
+};
+
+/// dispatch and expert_linear: whoever reads chosen rows makes them; what reads all of them gets them here.
+struct RowsForm : LibraryForm {
+  explicit RowsForm(int64_t lanes) : lanes(lanes) {}
+  LogicalResult lower(Operation *op, KernelLowering &lowering) const override {
+    Value result = op->getResult(0), ids = op->getOperand(op->getNumOperands() - 1);
+    SmallVector<OpOperand *> whole;
+    for (OpOperand &use : result.getUses())
+      if (ExpertRows::readsWhole(use, ids))
+        whole.push_back(&use);
+    if (whole.empty())
+      return success();
+    // Behind the op, which is there to be made anew.
+    ExpertRows rows(op->getNextNode(), ids, result, lowering, lanes);
+    Value all = rows.spread(rows.chosen(result), tensorOf(result));
+    for (OpOperand *use : whole)
+      use->set(all);
+    return success();
+  }
+  int64_t lanes;
+};
+
+struct CombineForm : LibraryForm {
+  explicit CombineForm(int64_t lanes) : lanes(lanes) {}
+  LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
+    auto op = cast<graph::CombineOp>(self);
+    ExpertRows rows(op, op.getIds(), op.getRows(), lowering, lanes);
+    Value sum = rows.combined(rows.chosen(op.getRows()), op.getWeights(), op.getResult());
+    op->replaceAllUsesWith(ValueRange(sum));
+    eraseUnread(op);
+    return success();
+  }
+
+  /// `op`, and the ops that made all rows for it, now that nobody reads them.
+  static void eraseUnread(Operation *op) {
+    llvm::SmallSetVector<Operation *, 8> makers;
+    makers.insert(op);
+    while (!makers.empty()) {
+      Operation *next = makers.pop_back_val();
+      if (!isOpTriviallyDead(next))
+        continue;
+      for (Value operand : next->getOperands())
+        if (Operation *maker = operand.getDefiningOp())
+          makers.insert(maker);
+      next->erase();
+    }
+  }
+
+  int64_t lanes;
+};
+
+} // namespace
+
+void addExpertForms(LibraryForms &forms, const VectorUnit &unit) {
+  forms.add<graph::TopKOp>(std::make_unique<TopKForm>());
+  forms.add<graph::DispatchOp>(std::make_unique<RowsForm>(unit.lanes));
+  forms.add<graph::ExpertLinearOp>(std::make_unique<RowsForm>(unit.lanes));
+  forms.add<graph::CombineOp>(std::make_unique<CombineForm>(unit.lanes));
+}
+
+} // namespace tessera

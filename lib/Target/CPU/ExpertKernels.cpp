@@ -1,0 +1,435 @@
+//===- ExpertKernels.cpp - kernels of ops by expert -----------------------===//
+
+#include "ExpertKernels.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace mlir;
+using arith::CmpFPredicate;
+using arith::CmpIPredicate;
+using Values = SmallVector<Value>;
+
+namespace tessera {
+namespace {
+
+/// A kernel's function under construction, its arrays as buffers.
+class Kernel {
+public:
+  Kernel(Location loc, StringRef name, ArrayRef<Type> inputs, ArrayRef<Type> outputs, unsigned scalars)
+      : shell(loc, name, inputs, outputs, scalars), b(loc, shell.builder) {
+    for (Value input : shell.inputs)
+      in.push_back(buffer(input, /*readOnly=*/true));
+    for (Value output : shell.outputs)
+      out.push_back(buffer(output, /*readOnly=*/false));
+  }
+
+  /// The body: a loop over the launch's iterations.
+  func::FuncOp overIterations(llvm::function_ref<void(Value)> body) {
+    loop(shell.begin, shell.end, 1, body);
+    func::ReturnOp::create(b, shell.outputs);
+    return shell.func;
+  }
+
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+  Value i32(int64_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value))); }
+  Value f32(float value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(value)); }
+  Value zero(Type type) { return arith::ConstantOp::create(b, b.getZeroAttr(type)); }
+  Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(x, y); }
+  Value sub(Value x, Value y) { return b.createOrFold<arith::SubIOp>(x, y); }
+  Value mul(Value x, int64_t y) { return b.createOrFold<arith::MulIOp>(x, index(y)); }
+  Value less(Value x, Value y) { return arith::CmpIOp::create(b, CmpIPredicate::slt, x, y); }
+  Value both(Value x, Value y) { return arith::AndIOp::create(b, x, y); }
+  Value toIndex(Value x) { return arith::IndexCastOp::create(b, b.getIndexType(), x); }
+  Value toI32(Value x) { return arith::IndexCastOp::create(b, b.getI32Type(), x); }
+
+  Value load(Value buffer, ValueRange at) { return memref::LoadOp::create(b, buffer, at); }
+  void store(Value value, Value buffer, ValueRange at) { memref::StoreOp::create(b, value, buffer, at); }
+  /// A float as float32.
+  Value widened(Value x) {
+    Type element = getElementTypeOrSelf(x);
+    if (element.isF32())
+      return x;
+    Type wide = b.getF32Type();
+    if (auto vector = dyn_cast<VectorType>(x.getType()))
+      wide = VectorType::get(vector.getShape(), wide);
+    return arith::ExtFOp::create(b, wide, x);
+  }
+  /// A float32 as `element`.
+  Value narrowed(Value x, Type element) {
+    if (element.isF32())
+      return x;
+    Type narrow = element;
+    if (auto vector = dyn_cast<VectorType>(x.getType()))
+      narrow = VectorType::get(vector.getShape(), narrow);
+    return arith::TruncFOp::create(b, narrow, x);
+  }
+  /// `lanes` elements from `at` on, of which `active` are there; the rest is 0.
+  Value loadVector(Value buffer, ValueRange at, int64_t lanes, int64_t active) {
+    auto type = VectorType::get({lanes}, cast<MemRefType>(buffer.getType()).getElementType());
+    if (active == lanes)
+      return vector::LoadOp::create(b, type, buffer, at);
+    return vector::MaskedLoadOp::create(b, type, buffer, at, mask(lanes, active), zero(type));
+  }
+  void storeVector(Value value, Value buffer, ValueRange at, int64_t active) {
+    int64_t lanes = cast<VectorType>(value.getType()).getNumElements();
+    if (active == lanes)
+      vector::StoreOp::create(b, value, buffer, at);
+    else
+      vector::MaskedStoreOp::create(b, buffer, at, mask(lanes, active), value);
+  }
+
+  void loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Value)> body) {
+    auto op = scf::ForOp::create(b, lower, upper, index(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(op.getBody());
+    body(op.getInductionVar());
+  }
+  Values loop(Value lower, Value upper, int64_t step, ValueRange carried,
+              llvm::function_ref<Values(Value, ValueRange)> body) {
+    auto op = scf::ForOp::create(b, lower, upper, index(step), carried);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(op.getBody());
+    Values next = body(op.getInductionVar(), op.getRegionIterArgs());
+    scf::YieldOp::create(b, next);
+    return Values(op.getResults());
+  }
+  void ifThen(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise = {}) {
+    auto op = scf::IfOp::create(b, condition, /*withElseRegion=*/bool(otherwise));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(op.thenBlock());
+    then();
+    if (!otherwise)
+      return;
+    b.setInsertionPointToStart(op.elseBlock());
+    otherwise();
+  }
+  /// `body(start, active)` on stretches of `lanes` of `width` elements, the last one maybe shorter.
+  void forStretches(int64_t width, int64_t lanes, llvm::function_ref<void(Value, int64_t)> body) {
+    int64_t whole = width / lanes * lanes;
+    if (whole)
+      loop(index(0), index(whole), lanes, [&](Value d) { body(d, lanes); });
+    if (whole != width)
+      body(index(whole), width - whole);
+  }
+
+  exec::KernelShell shell;
+  ImplicitLocOpBuilder b;
+  Values in, out;
+
+private:
+  Value buffer(Value array, bool readOnly) {
+    auto type = cast<RankedTensorType>(array.getType());
+    auto op =
+        bufferization::ToBufferOp::create(b, MemRefType::get(type.getShape(), type.getElementType()), array);
+    op.setReadOnly(readOnly);
+    return op;
+  }
+  Value mask(int64_t lanes, int64_t active) {
+    SmallVector<bool> bits(size_t(lanes), false);
+    std::fill_n(bits.begin(), active, true);
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(VectorType::get({lanes}, b.getI1Type()), ArrayRef<bool>(bits)));
+  }
+};
+
+Type array(ArrayRef<int64_t> sizes, Type element) { return RankedTensorType::get(sizes, element); }
+Type numbers(Location loc, ArrayRef<int64_t> sizes) {
+  return array(sizes, IntegerType::get(loc.getContext(), 32));
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Choosing
+//===----------------------------------------------------------------------===//
+
+func::FuncOp buildTopKKernel(Location loc, int64_t rows, int64_t size, int64_t count, Type element) {
+  Kernel k(loc, llvm::formatv("top_k_{0}x{1}x{2}", rows, size, count).str(), {array({rows, size}, element)},
+           {array({rows, count}, element), numbers(loc, {rows, count})}, 0);
+  ImplicitLocOpBuilder &b = k.b;
+  Type i64 = b.getI64Type();
+  auto integer = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+  };
+  // An integer that orders like (element, -index): NaN above all, zeros of either sign alike.
+  auto keyOf = [&](Value x, Value i) -> Value {
+    x = k.widened(x);
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), x);
+    Value lowest = k.i32(std::numeric_limits<int32_t>::min()), most = k.i32(0x7fffffff);
+    bits =
+        arith::SelectOp::create(b, arith::CmpIOp::create(b, CmpIPredicate::eq, bits, lowest), k.i32(0), bits);
+    Value flipped = arith::XOrIOp::create(b, bits, most);
+    bits = arith::SelectOp::create(b, k.less(bits, k.i32(0)), flipped, bits);
+    bits = arith::SelectOp::create(b, arith::CmpFOp::create(b, CmpFPredicate::UNO, x, x), most, bits);
+    Value high = arith::ShLIOp::create(b, arith::ExtSIOp::create(b, i64, bits), integer(32));
+    Value low = arith::SubIOp::create(b, integer(0x7fffffff), arith::IndexCastOp::create(b, i64, i));
+    return arith::OrIOp::create(b, high, low);
+  };
+  return k.overIterations([&](Value row) {
+    // Each pass finds the largest below the one before.
+    k.loop(k.index(0), k.index(count), 1, Values{integer(std::numeric_limits<int64_t>::max())},
+           [&](Value j, ValueRange before) -> Values {
+             Values best =
+                 k.loop(k.index(0), k.index(size), 1, Values{integer(std::numeric_limits<int64_t>::min())},
+                        [&](Value i, ValueRange best) -> Values {
+                          Value key = keyOf(k.load(k.in[0], {row, i}), i);
+                          Value larger = arith::CmpIOp::create(b, CmpIPredicate::sgt, key, best[0]);
+                          Value better = k.both(k.less(key, before[0]), larger);
+                          return {arith::SelectOp::create(b, better, key, best[0])};
+                        });
+             Value low = arith::AndIOp::create(b, best[0], integer(0x7fffffff));
+             Value at = arith::SubIOp::create(b, integer(0x7fffffff), low);
+             k.store(k.load(k.in[0], {row, k.toIndex(at)}), k.out[0], {row, j});
+             k.store(arith::TruncIOp::create(b, b.getI32Type(), at), k.out[1], {row, j});
+             return best;
+           });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Rows by expert
+//===----------------------------------------------------------------------===//
+
+func::FuncOp buildGroupKernel(Location loc, const ExpertChoices &c) {
+  int64_t rows = c.rows();
+  Kernel k(loc, llvm::formatv("group_rows_{0}x{1}_of_{2}", c.tokens, c.choices, c.experts).str(),
+           {numbers(loc, {c.tokens, c.choices})},
+           {numbers(loc, {c.tokens, c.choices}), numbers(loc, rows), numbers(loc, rows),
+            numbers(loc, c.experts + 1)},
+           c.sharded ? 1 : 0);
+  Value ids = k.in[0], place = k.out[0], token = k.out[1], expert = k.out[2], start = k.out[3];
+  ImplicitLocOpBuilder &b = k.b;
+  auto forChoices = [&](llvm::function_ref<void(Value, Value)> body) {
+    k.loop(k.index(0), k.index(c.tokens), 1,
+           [&](Value t) { k.loop(k.index(0), k.index(c.choices), 1, [&](Value j) { body(t, j); }); });
+  };
+  return k.overIterations([&](Value) {
+    Value zero = k.index(0), none = k.i32(-1), one = k.i32(1), all = k.index(c.experts);
+    k.loop(zero, k.index(c.experts + 1), 1, [&](Value e) { k.store(k.i32(0), start, {e}); });
+    // Count. `place` holds experts for now.
+    Value first = c.sharded ? k.toI32(k.mul(k.shell.scalars[0], c.experts)) : k.i32(0);
+    forChoices([&](Value t, Value j) {
+      Value id = k.load(ids, {t, j}), own = k.sub(id, first);
+      // Unsigned: what is negative is large.
+      Value here = k.both(arith::CmpIOp::create(b, CmpIPredicate::ult, own, k.i32(c.experts)),
+                          arith::CmpIOp::create(b, CmpIPredicate::ult, id, k.i32(c.known)));
+      Values counts = k.loop(zero, j, 1, Values{here}, [&](Value i, ValueRange still) -> Values {
+        Value other = arith::CmpIOp::create(b, CmpIPredicate::ne, k.load(place, {t, i}), own);
+        return {k.both(still[0], other)};
+      });
+      k.store(arith::SelectOp::create(b, counts[0], own, none), place, {t, j});
+      k.ifThen(counts[0], [&] {
+        Value e = k.toIndex(own);
+        k.store(k.add(k.load(start, {e}), one), start, {e});
+      });
+    });
+    Values total = k.loop(zero, all, 1, Values{k.i32(0)}, [&](Value e, ValueRange sum) -> Values {
+      Value count = k.load(start, {e});
+      k.store(sum[0], start, {e});
+      return {k.add(sum[0], count)};
+    });
+    k.loop(zero, k.index(rows), 1, [&](Value r) {
+      k.store(none, token, {r});
+      k.store(none, expert, {r});
+    });
+    // Fill: `start` moves to each expert's end.
+    forChoices([&](Value t, Value j) {
+      Value own = k.load(place, {t, j});
+      k.ifThen(arith::CmpIOp::create(b, CmpIPredicate::sge, own, k.i32(0)), [&] {
+        Value e = k.toIndex(own), at = k.load(start, {e}), r = k.toIndex(at);
+        k.store(k.add(at, one), start, {e});
+        k.store(at, place, {t, j});
+        k.store(k.toI32(t), token, {r});
+        k.store(own, expert, {r});
+      });
+    });
+    // ... which is where the next one's begin.
+    k.loop(zero, all, 1, [&](Value i) {
+      Value e = k.sub(all, i), before = k.sub(e, k.index(1));
+      k.store(k.load(start, {before}), start, {e});
+    });
+    k.store(k.i32(0), start, {zero});
+    k.store(total[0], start, {all});
+  });
+}
+
+func::FuncOp buildTakeRowsKernel(Location loc, int64_t rows, int64_t sourceRows, int64_t width, Type element,
+                                 int64_t perToken, int64_t perExpert, int64_t lanes) {
+  Kernel k(loc, llvm::formatv("take_rows_{0}x{1}", rows, width).str(),
+           {array({sourceRows, width}, element), numbers(loc, rows), numbers(loc, rows)},
+           {array({rows, width}, element)}, 0);
+  return k.overIterations([&](Value r) {
+    Value token = k.toIndex(k.load(k.in[1], {r})), expert = k.toIndex(k.load(k.in[2], {r}));
+    Value from = k.add(k.mul(token, perToken), k.mul(expert, perExpert));
+    auto rowOf = [&](llvm::function_ref<Value(Value, int64_t)> elements) {
+      k.forStretches(width, lanes, [&](Value d, int64_t active) {
+        k.storeVector(elements(d, active), k.out[0], {r, d}, active);
+      });
+    };
+    k.ifThen(
+        k.less(token, k.index(0)),
+        [&] { rowOf([&](Value, int64_t) { return k.zero(VectorType::get({lanes}, element)); }); },
+        [&] {
+          rowOf([&](Value d, int64_t active) { return k.loadVector(k.in[0], {from, d}, lanes, active); });
+        });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Sums along rows of both operands: a tile of results has one vector each.
+class ProductEmitter {
+public:
+  ProductEmitter(Kernel &kernel, const ExpertProduct &product, int64_t lanes)
+      : k(kernel), b(kernel.b), p(product), lanes(lanes), tileRows(lanes >= 16 ? 4 : 2) {}
+
+  void emit(Value block) {
+    Value first = k.mul(block, ExpertProduct::kBlock);
+    Value last = arith::MinSIOp::create(b, k.add(first, k.index(ExpertProduct::kBlock)), k.index(p.out));
+    k.loop(k.index(0), k.index(p.experts), 1, [&](Value expert) {
+      Value row = start(expert), end = start(k.add(expert, k.index(1)));
+      k.ifThen(k.less(row, end), [&] {
+        inTiles(first, last, kTileOutputs, [&](Value output, int64_t outputs) {
+          inTiles(row, end, tileRows, [&](Value r, int64_t rows) { tile(expert, r, rows, output, outputs); });
+        });
+      });
+    });
+    k.loop(start(k.index(p.experts)), k.index(p.rows), 1, [&](Value r) {
+      k.loop(first, last, 1, [&](Value o) { k.store(k.zero(p.resultType), k.out[0], {r, o}); });
+    });
+  }
+
+private:
+  static constexpr int64_t kTileOutputs = 4;
+
+  Value start(Value expert) { return k.toIndex(k.load(k.in[2], {expert})); }
+
+  /// [first, last) in tiles of `size`, then one by one.
+  void inTiles(Value first, Value last, int64_t size, llvm::function_ref<void(Value, int64_t)> body) {
+    Value count = k.sub(last, first);
+    Value whole = k.mul(arith::DivUIOp::create(b, count, k.index(size)), size);
+    Value rest = k.add(first, whole);
+    k.loop(first, rest, size, [&](Value i) { body(i, size); });
+    k.loop(rest, last, 1, [&](Value i) { body(i, 1); });
+  }
+
+  void tile(Value expert, Value row, int64_t rows, Value output, int64_t outputs) {
+    auto step = [&](Value at, int64_t active, ValueRange sums) -> Values {
+      Values x, next(sums);
+      for (int64_t i = 0; i < rows; ++i)
+        x.push_back(k.widened(k.loadVector(k.in[0], {k.add(row, k.index(i)), at}, lanes, active)));
+      for (int64_t o = 0; o < outputs; ++o) {
+        Value w = k.widened(k.loadVector(k.in[1], {expert, k.add(output, k.index(o)), at}, lanes, active));
+        for (int64_t i = 0; i < rows; ++i) {
+          Value &sum = next[size_t(i * outputs + o)];
+          sum = math::FmaOp::create(b, x[size_t(i)], w, sum);
+        }
+      }
+      return next;
+    };
+    Values sums(size_t(rows * outputs), k.zero(VectorType::get({lanes}, b.getF32Type())));
+    int64_t whole = p.in / lanes * lanes;
+    if (whole)
+      sums = k.loop(k.index(0), k.index(whole), lanes, sums,
+                    [&](Value at, ValueRange carried) { return step(at, lanes, carried); });
+    if (whole != p.in)
+      sums = step(k.index(whole), p.in - whole, sums);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t o = 0; o < outputs; ++o) {
+        Value sum = vector::ReductionOp::create(b, vector::CombiningKind::ADD, sums[size_t(i * outputs + o)],
+                                                arith::FastMathFlags::reassoc);
+        k.store(k.narrowed(sum, p.resultType), k.out[0], {k.add(row, k.index(i)), k.add(output, k.index(o))});
+      }
+  }
+
+  Kernel &k;
+  ImplicitLocOpBuilder &b;
+  const ExpertProduct &p;
+  int64_t lanes, tileRows;
+};
+
+} // namespace
+
+func::FuncOp buildExpertProductKernel(Location loc, const ExpertProduct &p, int64_t lanes) {
+  Kernel k(loc, llvm::formatv("expert_linear_{0}x{1}x{2}x{3}", p.rows, p.experts, p.out, p.in).str(),
+           {array({p.rows, p.in}, p.rowType), array({p.experts, p.out, p.in}, p.weightType),
+            numbers(loc, p.experts + 1)},
+           {array({p.rows, p.out}, p.resultType)}, 0);
+  ProductEmitter emitter(k, p, lanes);
+  return k.overIterations([&](Value block) { emitter.emit(block); });
+}
+
+//===----------------------------------------------------------------------===//
+// Back to tokens
+//===----------------------------------------------------------------------===//
+
+func::FuncOp buildCombineKernel(Location loc, const ExpertChoices &c, int64_t width, Type rowType,
+                                Type weightType, Type resultType, int64_t lanes) {
+  Kernel k(loc, llvm::formatv("combine_{0}x{1}x{2}", c.tokens, c.choices, width).str(),
+           {array({c.rows(), width}, rowType), numbers(loc, {c.tokens, c.choices}),
+            array({c.tokens, c.choices}, weightType)},
+           {array({c.tokens, width}, resultType)}, 0);
+  ImplicitLocOpBuilder &b = k.b;
+  auto floats = VectorType::get({lanes}, b.getF32Type());
+  return k.overIterations([&](Value t) {
+    k.forStretches(width, lanes, [&](Value d, int64_t active) {
+      Values sum = k.loop(
+          k.index(0), k.index(c.choices), 1, Values{k.zero(floats)}, [&](Value j, ValueRange sum) -> Values {
+            Value place = k.toIndex(k.load(k.in[1], {t, j}));
+            auto chosen = scf::IfOp::create(b, floats, k.less(place, k.index(0)), /*withElseRegion=*/true);
+            OpBuilder::InsertionGuard guard(b);
+            b.setInsertionPointToStart(chosen.thenBlock());
+            scf::YieldOp::create(b, sum[0]);
+            b.setInsertionPointToStart(chosen.elseBlock());
+            Value row = k.widened(k.loadVector(k.in[0], {place, d}, lanes, active));
+            Value weight = vector::BroadcastOp::create(b, floats, k.widened(k.load(k.in[2], {t, j})));
+            Value more = math::FmaOp::create(b, row, weight, sum[0]);
+            scf::YieldOp::create(b, more);
+            return {chosen.getResult(0)};
+          });
+      k.storeVector(k.narrowed(sum[0], resultType), k.out[0], {t, d}, active);
+    });
+  });
+}
+
+func::FuncOp buildSpreadRowsKernel(Location loc, const ExpertChoices &c, int64_t width, Type element,
+                                   int64_t lanes) {
+  Kernel k(loc, llvm::formatv("spread_rows_{0}x{1}x{2}", c.tokens, c.experts, width).str(),
+           {array({c.rows(), width}, element), numbers(loc, {c.tokens, c.choices}),
+            numbers(loc, {c.tokens, c.choices})},
+           {array({c.tokens, c.experts, width}, element)}, c.sharded ? 1 : 0);
+  return k.overIterations([&](Value t) {
+    k.loop(k.index(0), k.index(c.experts), 1, [&](Value e) {
+      k.forStretches(width, lanes, [&](Value d, int64_t active) {
+        k.storeVector(k.zero(VectorType::get({lanes}, element)), k.out[0], {t, e, d}, active);
+      });
+    });
+    k.loop(k.index(0), k.index(c.choices), 1, [&](Value j) {
+      Value place = k.toIndex(k.load(k.in[1], {t, j}));
+      k.ifThen(arith::CmpIOp::create(k.b, CmpIPredicate::sge, place, k.index(0)), [&] {
+        Value e = k.toIndex(k.load(k.in[2], {t, j}));
+        if (c.sharded)
+          e = k.sub(e, k.mul(k.shell.scalars[0], c.experts));
+        k.forStretches(width, lanes, [&](Value d, int64_t active) {
+          k.storeVector(k.loadVector(k.in[0], {place, d}, lanes, active), k.out[0], {t, e, d}, active);
+        });
+      });
+    });
+  });
+}
+
+} // namespace tessera

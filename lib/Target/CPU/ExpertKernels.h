@@ -1,0 +1,60 @@
+// Kernels of ops by expert. Chosen rows are held one expert's after the other's; how many each has is data.
+#ifndef TESSERA_LIB_TARGET_CPU_EXPERTKERNELS_H
+#define TESSERA_LIB_TARGET_CPU_EXPERTKERNELS_H
+
+#include "tessera/Dialect/Exec/IR/KernelFunction.h"
+
+namespace tessera {
+
+/// What is chosen, on one rank.
+struct ExpertChoices {
+  int64_t tokens = 1;   ///< T
+  int64_t choices = 1;  ///< K: ids of a token
+  int64_t experts = 1;  ///< E: of this rank
+  int64_t known = 1;    ///< of all ranks: ids from here on choose nobody
+  bool sharded = false; ///< the rank has experts from its shard's number times E on: a scalar of kernels
+
+  /// R: most rows that are chosen.
+  int64_t rows() const { return tokens * std::min(choices, experts); }
+};
+
+/// values, indices [rows, K] of input [rows, size]; an iteration is a row.
+mlir::func::FuncOp buildTopKKernel(mlir::Location loc, int64_t rows, int64_t size, int64_t count,
+                                   mlir::Type element);
+
+/// ids [T, K] -> place [T, K], token [R], expert [R], start [E + 1], all i32: where the row of a choice is
+/// (-1: nowhere); whose row it is, and which expert's (-1 behind the last row); where an expert's rows begin,
+/// and the end of all. One iteration.
+mlir::func::FuncOp buildGroupKernel(mlir::Location loc, const ExpertChoices &choices);
+
+/// source [N, width], token [R], expert [R] -> [R, width]: row `token * perToken + expert * perExpert`, zeros
+/// behind the last row. An iteration is a row.
+mlir::func::FuncOp buildTakeRowsKernel(mlir::Location loc, int64_t rows, int64_t sourceRows, int64_t width,
+                                       mlir::Type element, int64_t perToken, int64_t perExpert,
+                                       int64_t lanes);
+
+/// Products by expert: rows [R, in], weight [E, out, in], start [E + 1] -> [R, out], zeros behind the last
+/// row. Only weights of experts that have rows are read. An iteration is a block of outputs of all experts,
+/// so that threads have equal shares however rows are spread.
+struct ExpertProduct {
+  int64_t rows, experts, in, out;
+  mlir::Type rowType, weightType, resultType;
+
+  static constexpr int64_t kBlock = 16; ///< outputs of an iteration
+  int64_t iterations() const { return (out + kBlock - 1) / kBlock; }
+};
+mlir::func::FuncOp buildExpertProductKernel(mlir::Location loc, const ExpertProduct &product, int64_t lanes);
+
+/// rows [R, width], place [T, K], weights [T, K] -> [T, width]: the weighed sum of each token's rows. An
+/// iteration is a token.
+mlir::func::FuncOp buildCombineKernel(mlir::Location loc, const ExpertChoices &choices, int64_t width,
+                                      mlir::Type rowType, mlir::Type weightType, mlir::Type resultType,
+                                      int64_t lanes);
+
+/// rows [R, width], place [T, K], ids [T, K] -> [T, E, width]: each row where its token and expert are, zeros
+/// elsewhere. An iteration is a token.
+mlir::func::FuncOp buildSpreadRowsKernel(mlir::Location loc, const ExpertChoices &choices, int64_t width,
+                                         mlir::Type element, int64_t lanes);
+
+} // namespace tessera
+#endif

@@ -1,0 +1,185 @@
+//===- ExpertRows.cpp - chosen rows instead of all ------------------------===//
+
+#include "ExpertRows.h"
+
+#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Graph/IR/Experts.h"
+#include "tessera/Support/Shapes.h"
+#include "tessera/Target/Forms/FormKernel.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+/// Whether `op` computes its only result element by element, from operands that may broadcast: it can be
+/// computed for some rows alone.
+static bool isElementwise(Operation *op) {
+  return isa<ElementwiseScalarOpInterface>(op) && op->getNumResults() == 1;
+}
+
+/// The rows operand of an op that reads what `ids` chose alone.
+static bool readsChosen(OpOperand &use, Value ids) {
+  if (auto op = dyn_cast<graph::ExpertLinearOp>(use.getOwner()))
+    return use.getOperandNumber() == 0 && op.getIds() == ids;
+  auto op = dyn_cast<graph::CombineOp>(use.getOwner());
+  return op && use.getOperandNumber() == 0 && op.getIds() == ids;
+}
+
+bool ExpertRows::readsWhole(OpOperand &use, Value ids) {
+  Operation *user = use.getOwner();
+  if (readsChosen(use, ids))
+    return false;
+  bool passesOn =
+      isa<graph::NameOp>(user) ||
+      (isElementwise(user) && tensorOf(user->getResult(0)).getShape() == tensorOf(use.get()).getShape());
+  return !passesOn || llvm::any_of(user->getUses(), [&](OpOperand &next) { return readsWhole(next, ids); });
+}
+
+ExpertRows::ExpertRows(Operation *at, Value ids, Value like, KernelLowering &lowering, int64_t lanes)
+    : builder(at), loc(at->getLoc()), at(at), ids(ids), lowering(lowering), lanes(lanes),
+      shape(tensorOf(like).getShape().drop_back()) {
+  RankedTensorType type = tensorOf(like);
+  int64_t dim = type.getRank() - 2;
+  ArrayAttr axes = lowering.shardAxes(type, dim);
+  shard = lowering.shardIndex(at, axes);
+  choices = {tessera::product(ArrayRef(shape).drop_back()), tensorOf(ids).getShape().back(), shape.back(),
+             graph::allExperts(like), bool(shard)};
+}
+
+ValueRange ExpertRows::launch(func::FuncOp kernel, ValueRange inputs, TypeRange outputs, ValueRange scalars,
+                              int64_t count, int64_t elements) {
+  FlatSymbolRefAttr symbol = lowering.addKernel(kernel);
+  // Products of one dispatch share its rows, whichever combine asks for them.
+  for (Operation *user : inputs.front().getUsers()) {
+    auto other = dyn_cast<exec::LaunchOp>(user);
+    if (other && other->getBlock() == at->getBlock() && other->isBeforeInBlock(at) &&
+        other.getKernelAttr() == symbol && llvm::equal(other.getInputs(), inputs) &&
+        llvm::equal(other.getScalars(), scalars) && llvm::equal(other.getResultTypes(), outputs))
+      return other.getResults();
+  }
+  SmallVector<Value> fresh;
+  for (Type type : outputs) {
+    auto tensor = cast<RankedTensorType>(type);
+    fresh.push_back(tensor::EmptyOp::create(builder, loc, tensor.getShape(), tensor.getElementType(),
+                                            tensor.getEncoding()));
+  }
+  return exec::LaunchOp::create(builder, loc, outputs, symbol, inputs, fresh, scalars,
+                                builder.getI64IntegerAttr(count),
+                                builder.getI64IntegerAttr(lowering.grain(elements, count)))
+      .getResults();
+}
+
+void ExpertRows::group() {
+  if (start)
+    return;
+  Type i32 = builder.getI32Type();
+  auto numbers = [&](ArrayRef<int64_t> sizes) -> Type { return RankedTensorType::get(sizes, i32); };
+  SmallVector<Type> types = {numbers({choices.tokens, choices.choices}), numbers(choices.rows()),
+                             numbers(choices.rows()), numbers(choices.experts + 1)};
+  ValueRange results =
+      launch(buildGroupKernel(loc, choices), ids, types, shard ? ValueRange(shard) : ValueRange(),
+             /*count=*/1, choices.tokens * choices.choices);
+  place = results[0], token = results[1], expert = results[2], start = results[3];
+}
+
+Value ExpertRows::taken(Value source, int64_t sourceRows, int64_t perToken, int64_t perExpert) {
+  group();
+  RankedTensorType type = tensorOf(source);
+  int64_t width = type.getNumElements() / sourceRows;
+  func::FuncOp kernel = buildTakeRowsKernel(loc, choices.rows(), sourceRows, width, type.getElementType(),
+                                            perToken, perExpert, lanes);
+  Type result = RankedTensorType::get({choices.rows(), width}, type.getElementType());
+  return launch(kernel, {source, token, expert}, result, {}, choices.rows(), 2 * width)[0];
+}
+
+Value ExpertRows::chosen(Value value) {
+  if (Value before = known.lookup(value))
+    return before;
+  Operation *maker = value.getDefiningOp();
+  Value rows;
+  if (auto op = dyn_cast_or_null<graph::DispatchOp>(maker); op && op.getIds() == ids)
+    rows = taken(op.getInput(), choices.tokens, 1, 0);
+  else if (auto op = dyn_cast_or_null<graph::ExpertLinearOp>(maker); op && op.getIds() == ids)
+    rows = product(op);
+  else if (maker && isElementwise(maker))
+    rows = elementwise(maker);
+  else if (auto op = dyn_cast_or_null<graph::NameOp>(maker))
+    rows = chosen(op.getInput());
+  else
+    rows = taken(value, choices.tokens * choices.experts, choices.experts, 1);
+  return known[value] = rows;
+}
+
+Value ExpertRows::product(Operation *self) {
+  auto op = cast<graph::ExpertLinearOp>(self);
+  Value rows = chosen(op.getRows());
+  group();
+  RankedTensorType weight = tensorOf(op.getWeight());
+  ExpertProduct product{choices.rows(),
+                        choices.experts,
+                        weight.getDimSize(2),
+                        weight.getDimSize(1),
+                        tensorOf(rows).getElementType(),
+                        weight.getElementType(),
+                        tensorOf(op.getResult()).getElementType()};
+  Type result = RankedTensorType::get({product.rows, product.out}, product.resultType);
+  int64_t used = std::min(product.rows, product.experts);
+  return launch(buildExpertProductKernel(loc, product, lanes), {rows, op.getWeight(), start}, result, {},
+                product.iterations(), ExpertProduct::kBlock * product.in * used)[0];
+}
+
+Value ExpertRows::broadcastOperand(Value operand) {
+  RankedTensorType type = tensorOf(operand);
+  SmallVector<int64_t> sizes(type.getShape());
+  int64_t rank = int64_t(shape.size()) + 1;
+  sizes.insert(sizes.begin(), size_t(rank) - sizes.size(), 1);
+  ArrayRef<int64_t> tokens = ArrayRef(sizes).take_front(size_t(rank) - 2);
+  int64_t experts = sizes[size_t(rank) - 2], width = sizes.back();
+  if (type.getRank() == rank && ArrayRef(sizes).drop_back() == ArrayRef(shape))
+    return chosen(operand);
+  bool byToken = tessera::product(tokens) != 1, byExpert = experts != 1;
+  if (byToken && (byExpert || tokens != ArrayRef(shape).drop_back()))
+    return nullptr; // of some dimensions of tokens
+  if (byToken)
+    return taken(operand, choices.tokens, 1, 0);
+  if (byExpert)
+    return taken(operand, choices.experts, 0, 1);
+  auto plain = RankedTensorType::get(ArrayRef<int64_t>{width}, type.getElementType());
+  return type == plain ? operand : exec::ReshapeOp::create(builder, loc, plain, operand).getResult();
+}
+
+Value ExpertRows::elementwise(Operation *op) {
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(broadcastOperand(operand));
+    if (!operands.back())
+      return taken(op->getResult(0), choices.tokens * choices.experts, choices.experts, 1);
+  }
+  RankedTensorType type = tensorOf(op->getResult(0));
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(operands);
+  state.addAttributes(op->getAttrs());
+  state.addTypes(RankedTensorType::get({choices.rows(), type.getShape().back()}, type.getElementType()));
+  return builder.create(state)->getResult(0);
+}
+
+Value ExpertRows::spread(Value rows, RankedTensorType type) {
+  group();
+  int64_t width = type.getShape().back();
+  func::FuncOp kernel = buildSpreadRowsKernel(loc, choices, width, type.getElementType(), lanes);
+  return launch(kernel, {rows, place, ids}, type, shard ? ValueRange(shard) : ValueRange(), choices.tokens,
+                choices.experts * width)[0];
+}
+
+Value ExpertRows::combined(Value rows, Value weights, Value result) {
+  group();
+  RankedTensorType type = tensorOf(result);
+  int64_t width = type.getShape().back();
+  func::FuncOp kernel = buildCombineKernel(loc, choices, width, tensorOf(rows).getElementType(),
+                                           tensorOf(weights).getElementType(), type.getElementType(), lanes);
+  return launch(kernel, {rows, place, weights}, type, {}, choices.tokens, (choices.choices + 1) * width)[0];
+}
+
+} // namespace tessera

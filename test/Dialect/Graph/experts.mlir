@@ -1,0 +1,16 @@
+// Ops by expert print what they parse.
+// RUN: llm-opt %s | llm-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @experts
+func.func @experts(%x: tensor<2x3x8xbf16>, %scores: tensor<2x3x5xf32>, %up: tensor<5x12x8xbf16>, %down: tensor<5x8x12xf16>) -> tensor<2x3x8xbf16> {
+  // CHECK: graph.top_k %{{.*}} : (tensor<2x3x5xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xi32>)
+  %weights, %ids = graph.top_k %scores : (tensor<2x3x5xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xi32>)
+  // CHECK: graph.dispatch %{{.*}}, %{{.*}} : (tensor<2x3x8xbf16>, tensor<2x3x2xi32>) -> tensor<2x3x5x8xbf16>
+  %rows = graph.dispatch %x, %ids : (tensor<2x3x8xbf16>, tensor<2x3x2xi32>) -> tensor<2x3x5x8xbf16>
+  // CHECK: graph.expert_linear %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x3x5x8xbf16>, tensor<5x12x8xbf16>, tensor<2x3x2xi32>) -> tensor<2x3x5x12xf32>
+  %h = graph.expert_linear %rows, %up, %ids : (tensor<2x3x5x8xbf16>, tensor<5x12x8xbf16>, tensor<2x3x2xi32>) -> tensor<2x3x5x12xf32>
+  %y = graph.expert_linear %h, %down, %ids : (tensor<2x3x5x12xf32>, tensor<5x8x12xf16>, tensor<2x3x2xi32>) -> tensor<2x3x5x8xf32>
+  // CHECK: graph.combine %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x3x5x8xf32>, tensor<2x3x2xi32>, tensor<2x3x2xf32>) -> tensor<2x3x8xbf16>
+  %z = graph.combine %y, %ids, %weights : (tensor<2x3x5x8xf32>, tensor<2x3x2xi32>, tensor<2x3x2xf32>) -> tensor<2x3x8xbf16>
+  return %z : tensor<2x3x8xbf16>
+}
