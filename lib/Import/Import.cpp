@@ -14,9 +14,10 @@ using namespace mlir;
 namespace tessera::importer {
 
 ArrayRef<const Family *> allFamilies() {
-  static const Family *const families[] = {
-      &llamaFamily(), &gpt2Family(),    &mistralFamily(), &qwen2Family(),   &qwen3Family(),
-      &phi3Family(),  &graniteFamily(), &olmo2Family(),   &gptNeoxFamily(), &smolLM3Family()};
+  static const Family *const families[] = {&llamaFamily(),   &gpt2Family(),    &mistralFamily(),
+                                           &qwen2Family(),   &qwen3Family(),   &phi3Family(),
+                                           &graniteFamily(), &olmo2Family(),   &gptNeoxFamily(),
+                                           &smolLM3Family(), &mixtralFamily(), &qwen3MoeFamily()};
   return families;
 }
 

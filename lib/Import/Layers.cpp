@@ -1,6 +1,8 @@
 //===- Layers.cpp ---------------------------------------------------------===//
 #include "tessera/Import/Layers.h"
 
+#include "tessera/Dialect/Graph/IR/Experts.h"
+
 using namespace mlir;
 
 namespace tessera::importer {
@@ -127,6 +129,66 @@ Value GatedMlp::operator()(ModelBuilder &model, Value x) const {
                    "mlp_output", kStreamDims);
 }
 
+/// Scores of x and what they choose: ids i32 and shares f32, both [batch, seq, used].
+static std::pair<Value, Value> route(ModelBuilder &model, const ExpertMlp &m, Value x) {
+  Builder &b = model.builder();
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  SmallVector<int64_t> scored = shapeOf(x), chosen = scored, one = scored;
+  scored.back() = m.experts, chosen.back() = m.used, one.back() = 1;
+  Linear router{m.name + ".router", {{"expert", m.experts}}, {{"hidden", m.hidden}}};
+  router.result = f32;
+  Value shares = model.makeOf<graph::SoftmaxOp>(f32, scored, router(model, x));
+  auto of = [&](ArrayRef<int64_t> shape, Type element) { return RankedTensorType::get(shape, element); };
+  auto top = graph::TopKOp::create(model.builder(), model.location(),
+                                   TypeRange{of(chosen, f32), of(chosen, i32)}, shares);
+  shares = top.getValues();
+  if (m.normalize) {
+    Value sum = model.makeOf<graph::ReduceOp>(f32, ArrayRef(chosen).drop_back(), graph::ReduceKind::sum,
+                                              shares, ArrayRef<int64_t>{int64_t(chosen.size()) - 1});
+    shares = model.makeOf<graph::DivOp>(f32, chosen, shares, model.makeOf<graph::ReshapeOp>(f32, one, sum));
+  }
+  // Nobody reads an expert's weights for the sake of padding.
+  auto constant = [&](int32_t value) {
+    return model.makeOf<graph::ConstantOp>(i32, {}, DenseElementsAttr::get(of({}, i32), value));
+  };
+  Value positions = model.makeOf<graph::ReshapeOp>(i32, one, model.positions());
+  Value isToken =
+      model.makeOf<graph::CompareOp>(b.getI1Type(), one, graph::CompareKind::ge, positions, constant(0));
+  Value ids = model.makeOf<graph::SelectOp>(i32, chosen, isToken, top.getIndices(), constant(-1));
+  return {ids, shares};
+}
+
+Value ExpertMlp::operator()(ModelBuilder &model, Value x) const {
+  x = nameValue(model, x, "mlp_input", kStreamDims);
+  std::pair<Value, Value> chosen = route(model, *this, x);
+  Value ids = chosen.first, shares = chosen.second;
+  SmallVector<int64_t> tokens = shapeOf(x);
+  tokens.pop_back();
+  auto rowsOf = [&](int64_t width) {
+    SmallVector<int64_t> shape = tokens;
+    shape.append({experts, width});
+    return shape;
+  };
+  Dim expertDim{"expert", experts}, hiddenDim{"hidden", hidden}, ffnDim{"ffn", ffn};
+  auto product = [&](const char *weight, Value rows, const Dim &out, const Dim &in, Init init) -> Value {
+    Value w = model.weight(name + weight, {expertDim, out, in}, /*inDims=*/1, init);
+    return model.make<graph::ExpertLinearOp>(rowsOf(out.size), rows, w, ids);
+  };
+  model.setPlace(name + ".dispatch");
+  Value rows = model.make<graph::DispatchOp>(rowsOf(hidden), x, ids);
+  StringRef inner[] = {"batch", "seq", "expert", "ffn"};
+  Value gate = product(".experts.gate", rows, ffnDim, hiddenDim, Init::Plain);
+  gate = nameValue(model, gate, "gate", inner);
+  Value up = product(".experts.up", rows, ffnDim, hiddenDim, Init::Plain);
+  up = nameValue(model, up, "up", inner);
+  Value both = model.make<graph::MulOp>(rowsOf(ffn), activate(model, activation, gate), up);
+  both = nameValue(model, both, "mlp", inner);
+  Value down = product(".experts.down", both, hiddenDim, ffnDim, Init::ToResidual);
+  model.setPlace(name + ".combine");
+  return nameValue(model, model.make<graph::CombineOp>(shapeOf(x), down, ids, shares), "mlp_output",
+                   kStreamDims);
+}
+
 Value Mlp::operator()(ModelBuilder &model, Value x) const {
   x = nameValue(model, x, "mlp_input", kStreamDims);
   Dims hiddenDim{{"hidden", hidden}}, ffnDim{{"ffn", ffn}};
@@ -211,7 +273,12 @@ Value gatedDecoder(ModelBuilder &model, const ModelConfig &c) {
   return preNormDecoder(
       model, c, nameResidual(model, embedTokens(model, c)),
       [&](const std::string &name, Value x) { return RmsNorm{name, c.normEps}(model, x); },
-      [&](Value x) { return GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, x); });
+      [&](Value x) {
+        if (c.experts)
+          return ExpertMlp{"layers",      c.hidden,     c.expertFfn,       c.experts,
+                           c.expertsUsed, c.activation, c.normalizedShares}(model, x);
+        return GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, x);
+      });
 }
 
 Value nameValue(ModelBuilder &model, Value x, StringRef name, ArrayRef<StringRef> dims, bool drops) {

@@ -181,8 +181,10 @@ OwningOpRef<ModuleOp> ModelBuilder::finish(Value logits, ArrayRef<WeightSource> 
   builder_.setInsertionPoint(forward_);
   for (auto [weight, source] : llvm::zip_equal(weights_, sources)) {
     setPlace(weight.name);
-    Attribute from = graph::SourceAttr::get(builder_.getContext(), source.tensor, source.file, source.reshape,
-                                            source.slice, source.permute);
+    SmallVector<Attribute> from;
+    for (const std::string &tensor : tensorNames(source))
+      from.push_back(graph::SourceAttr::get(builder_.getContext(), tensor, source.file, source.reshape,
+                                            source.slice, source.permute));
     auto parameter =
         graph::ParameterOp::create(builder_, location_, weight.name, type(shapeOf(weight, /*stacked=*/true)),
                                    weight.layers != 0, builder_.getArrayAttr(from));

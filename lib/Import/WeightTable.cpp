@@ -61,6 +61,24 @@ static void cutHeadByHead(WeightSource &source, llvm::ArrayRef<int64_t> out, llv
   }
 }
 
+static constexpr llvm::StringLiteral kExpert = "{expert}";
+
+/// `name` with `number` in place of `place`.
+static std::string withNumber(llvm::StringRef name, llvm::StringRef place, int64_t number) {
+  auto [before, after] = name.split(place);
+  return (before + std::to_string(number) + after).str();
+}
+
+llvm::SmallVector<std::string> tensorNames(const WeightSource &source, std::optional<int64_t> layer) {
+  std::string pattern = layer ? withNumber(source.tensor, "{}", *layer) : source.tensor;
+  llvm::SmallVector<std::string> names;
+  for (int64_t expert = 0; expert < source.experts; ++expert)
+    names.push_back(withNumber(pattern, kExpert, expert));
+  if (names.empty())
+    names.push_back(pattern);
+  return names;
+}
+
 WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, const WeightTable &table,
                           bool stripPrefix) {
   const WeightName *name = table.find(weight.name);
@@ -76,6 +94,21 @@ WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, cons
   auto [before, total] = placeInTensor(weight, *name, all, table);
   int64_t rows = product(out);
 
+  if (tensor.contains(kExpert)) {
+    source.experts = out.front();
+    source.file.assign({rows / out.front(), product(in)});
+    source.reshape = {1};
+    source.reshape.append(out.begin() + 1, out.end());
+    source.reshape.append(in.begin(), in.end());
+    return source;
+  }
+  if (name->order == StorageOrder::ExpertMajor) {
+    int64_t experts = out.front();
+    source.file = {experts, total / experts, product(in)};
+    if (total != rows)
+      source.slice = {0, experts, before / experts, (before + rows) / experts, 0, product(in)};
+    return source;
+  }
   if (name->order == StorageOrder::HeadByHead) {
     source.file = {total};
     if (!in.empty())
@@ -143,9 +176,24 @@ static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   return "[" + llvm::join(llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }), ", ") + "]";
 }
 
-static std::string layerName(llvm::StringRef pattern, int64_t layer) {
-  auto [before, after] = pattern.split("{}");
-  return (before + std::to_string(layer) + after).str();
+/// `name` is there, with the shape of `source` and elements that may be weights.
+static Status checkTensor(const io::ModelFile &file, const std::string &name, const WeightSource &source,
+                          llvm::StringRef settings) {
+  const io::TensorInfo *tensor = file.find(name);
+  if (!tensor)
+    return Failure{"cannot use weights", file.path() + ", tensor " + name,
+                   "it is missing, but " + settings.str() + " calls for it",
+                   "download the model again, or correct the settings"};
+  if (llvm::ArrayRef<int64_t>(tensor->shape) != llvm::ArrayRef<int64_t>(source.file))
+    return Failure{"cannot use weights", file.path() + ", tensor " + name,
+                   "its shape is " + shapeText(tensor->shape) + ", but " + settings.str() + " gives " +
+                       shapeText(source.file),
+                   "take settings and weights of the same model"};
+  if (!io::isFloatLike(tensor->dtype))
+    return Failure{"cannot use weights", file.path() + ", tensor " + name,
+                   std::string("its type ") + io::dtypeName(tensor->dtype) + " holds no weights",
+                   "use floating point weights"};
+  return {};
 }
 
 Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights,
@@ -153,24 +201,13 @@ Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights,
                     llvm::StringRef settings) {
   llvm::StringSet<> used;
   for (auto [weight, source] : llvm::zip_equal(weights, sources)) {
-    for (int64_t layer = 0; layer < std::max<int64_t>(1, weight.layers); ++layer) {
-      std::string name = weight.layers ? layerName(source.tensor, layer) : source.tensor;
-      const io::TensorInfo *tensor = file.find(name);
-      if (!tensor)
-        return Failure{"cannot use weights", file.path() + ", tensor " + name,
-                       "it is missing, but " + settings.str() + " calls for it",
-                       "download the model again, or correct the settings"};
-      if (llvm::ArrayRef<int64_t>(tensor->shape) != llvm::ArrayRef<int64_t>(source.file))
-        return Failure{"cannot use weights", file.path() + ", tensor " + name,
-                       "its shape is " + shapeText(tensor->shape) + ", but " + settings.str() + " gives " +
-                           shapeText(source.file),
-                       "take settings and weights of the same model"};
-      if (!io::isFloatLike(tensor->dtype))
-        return Failure{"cannot use weights", file.path() + ", tensor " + name,
-                       std::string("its type ") + io::dtypeName(tensor->dtype) + " holds no weights",
-                       "use floating point weights"};
-      used.insert(name);
-    }
+    for (int64_t layer = 0; layer < std::max<int64_t>(1, weight.layers); ++layer)
+      for (const std::string &name :
+           tensorNames(source, weight.layers ? std::optional(layer) : std::nullopt)) {
+        if (Status s = checkTensor(file, name, source, settings); !s)
+          return s;
+        used.insert(name);
+      }
   }
   for (const io::TensorInfo &tensor : file.tensors()) {
     llvm::StringRef name = tensor.name;

@@ -69,11 +69,19 @@ FAMILIES = {
     "smollm3": ("SmolLM3ForCausalLM",
                 dict(SIZES, num_hidden_layers=5, num_key_value_heads=2, tie_word_embeddings=True, rope_parameters=PLAIN),
                 dict(rope_theta=10000.0, rope_scaling=None), ["rope_parameters", "layer_types"]),
+    "mixtral": ("MixtralForCausalLM",
+                dict(SIZES, num_key_value_heads=2, num_local_experts=5, num_experts_per_tok=2, sliding_window=None, rope_parameters=PLAIN),
+                dict(rope_theta=10000.0), ["rope_parameters"]),
+    # Shares that do not add up to 1, which the converter to GGUF leaves out.
+    "qwen3-moe": ("Qwen3MoeForCausalLM",
+                  dict(SIZES, num_key_value_heads=2, head_dim=10, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=22,
+                       norm_topk_prob=False, rope_parameters=dict(PLAIN, rope_theta=1e6)),
+                  dict(rope_theta=1000000.0, rope_scaling=None, num_experts=7), ["rope_parameters", "layer_types", "num_local_experts"]),
 }
 WITH_GRADIENTS = {"granite", "gpt-neox", "olmo2", "phi4-mini"}  # of all parts that other models do not train
 SHORT = {"phi4-mini"}  # two sets of frequencies
 NO_GGUF = {"qwen2-window", "gpt-neox-serial"}
-GGUF_LEAVES_OUT = {"mistral": dict(sliding_window=None)}  # results of the model that is left stand in the folder `gguf`
+GGUF_LEAVES_OUT = {"mistral": dict(sliding_window=None), "qwen3-moe": dict(norm_topk_prob=True)}  # results of the model that is left stand in the folder `gguf`
 
 
 def make_model(name, seed, other={}):
@@ -93,7 +101,7 @@ def make_model(name, seed, other={}):
             elif "embed" in key:
                 weight.copy_(torch.randn(weight.shape) * (0.03 if name == "granite" else 0.6))
             else:
-                weight.copy_(torch.randn(weight.shape) * 1.4 / weight.shape[1] ** 0.5)
+                weight.copy_(torch.randn(weight.shape) * 1.4 / weight.shape[-1] ** 0.5)
             weight.copy_(weight.bfloat16().float())
     return model.eval()
 

@@ -1,7 +1,7 @@
 """Compiles a model for a mesh, runs it and compares with the expected results of test/Inputs/models.
 
     check_generate.py --compiler LLM_COMPILE --model MODEL --expected DIR --out OUT [--mesh M] [--launcher "mpirun -np 3"] [--text]
-        [--prompts N] [--max-seq-len N] [--checked ARCHIVE --orders N]
+        [--prompts N] [--batch N] [--max-seq-len N] [--checked ARCHIVE --orders N]
 
 With --checked it is linked with the runtime of the driver `checked` (docs/Drivers.md) and generates once for each of N seeds.
 Token for token over all prompts (as one batch), and logits within 1e-4 of the largest (single prompts).
@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--text", action="store_true", help="also send prompts as text and compare the text")
     parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
     parser.add_argument("--prompts", type=int, help="take the first N only: that is the batch")
+    parser.add_argument("--batch", type=int, help="places; default: one for each prompt")
     parser.add_argument("--max-seq-len", type=int, default=128)
     parser.add_argument("--checked", metavar="ARCHIVE", help="libtessera_runtime_checked.a: link with it")
     parser.add_argument("--orders", type=int, default=1, help="with --checked: how many orders of streams")
@@ -45,7 +46,7 @@ def main():
     prompts = expected["generate"] if isinstance(expected, dict) else expected
     prompts = [dict(p, generated=p["generated"][:args.max_seq_len - len(p["prompt_tokens"])]) for p in prompts[:args.prompts]]
     mesh = [f"--mesh={args.mesh}"] if args.mesh else []
-    run([args.compiler, args.model, f"--batch={len(prompts)}", f"--max-seq-len={args.max_seq_len}", "-o", args.out] + mesh + args.flag)
+    run([args.compiler, args.model, f"--batch={args.batch or len(prompts)}", f"--max-seq-len={args.max_seq_len}", "-o", args.out] + mesh + args.flag)
     start = shlex.split(args.launcher) + [args.out, "generate"]
     new = max(len(p["generated"]) for p in prompts)
 

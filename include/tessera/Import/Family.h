@@ -51,6 +51,8 @@ const Family &graniteFamily();
 const Family &olmo2Family();
 const Family &gptNeoxFamily();
 const Family &smolLM3Family();
+const Family &mixtralFamily();
+const Family &qwen3MoeFamily();
 
 /// The activation called by Hugging Face's name in setting `key`.
 Activation readActivation(Settings &settings, llvm::StringRef key, std::optional<std::string> fallback);

@@ -73,6 +73,18 @@ struct GatedMlp {
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
+/// The sum of what the `used` experts with the highest scores give, each a GatedMlp, times their shares: the
+/// softmax of all scores, which `normalize` makes add up to 1 again. Scores and shares are float32; of equal
+/// ones the lower number wins. Tokens that are padding choose nobody. Weights `router` [expert, hidden],
+/// `experts.gate` and `experts.up` [expert, ffn, hidden], `experts.down` [expert, hidden, ffn].
+struct ExpertMlp {
+  std::string name;
+  int64_t hidden, ffn, experts, used;
+  Activation activation;
+  bool normalize;
+  mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
+};
+
 /// down(activation(up(x))). Weights `up` [ffn, hidden], `down` [hidden, ffn].
 struct Mlp {
   std::string name;
@@ -109,7 +121,8 @@ using Norm = llvm::function_ref<mlir::Value(const std::string &name, mlir::Value
 mlir::Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, mlir::Value x, Norm norm,
                            llvm::function_ref<mlir::Value(mlir::Value)> mlp);
 
-/// The same for families with RMSNorm, a gated MLP and no learned positions, from the tokens on.
+/// The same for families with RMSNorm, a gated MLP or experts that are one, and no learned positions, from
+/// the tokens on.
 mlir::Value gatedDecoder(ModelBuilder &model, const ModelConfig &config);
 
 /// The end of any decoder: a norm of x, weight `norm`; logits from `unembedding`, or from the embedding if

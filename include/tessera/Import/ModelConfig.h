@@ -59,8 +59,12 @@ struct ModelConfig {
   std::optional<int64_t> window; ///< keys that a query sees, itself included; none: all before it
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
   bool attentionBias = false, mlpBias = false;
-  bool inputBias = false;      ///< of q, k and v alone
-  bool parallelBlocks = false; ///< attention and MLP both read the stream as the layer got it
+  bool inputBias = false; ///< of q, k and v alone
+  /// Of layers of experts, in place of an MLP: how many there are, how many a token chooses, and the width of
+  /// each. 0: there are none.
+  int64_t experts = 0, expertsUsed = 0, expertFfn = 0;
+  bool normalizedShares = true; ///< the chosen experts' shares add up to 1
+  bool parallelBlocks = false;  ///< attention and MLP both read the stream as the layer got it
   /// Which layers turn queries and keys, again and again; empty: all.
   std::vector<bool> turns;
   /// Factors of what the embedding gives and of what is added to the stream; logits are divided by the third.

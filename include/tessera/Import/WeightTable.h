@@ -33,13 +33,16 @@ enum class StorageOrder : uint8_t {
   InputMajor,    ///< [in, out], as GPT-2's Conv1D
   AdjacentPairs, ///< OutputMajor; within a head the pairs of the rotary embedding lie side by side (2p, 2p +
                  ///< 1), not half a head apart
-  HeadByHead,    ///< OutputMajor; of weights that share the tensor the parts of one key head lie together,
-                 ///< then those of the next
+  ExpertMajor, ///< [expert, out, in]; of weights that share the tensor the outputs of one expert lie together
+  HeadByHead,  ///< OutputMajor; of weights that share the tensor the parts of one key head lie together,
+               ///< then those of the next
 };
 
 struct WeightName {
   llvm::StringRef parameter; ///< our name
-  llvm::StringRef tensor;    ///< name in the file; `{}` is the layer's number
+  /// Name in the file; `{}` is the layer's number, and with `{expert}` each expert, the weight's first
+  /// dimension, has a tensor of its own.
+  llvm::StringRef tensor;
   StorageOrder order = StorageOrder::OutputMajor;
 };
 
@@ -71,8 +74,13 @@ struct Weight {
 /// (docs/Architecture.md).
 struct WeightSource {
   std::string tensor;
+  int64_t experts = 0; ///< so many tensors, `{expert}` in the name; joined along the first dimension. 0: one
   llvm::SmallVector<int64_t> file, reshape, slice, permute;
 };
+
+/// The names of its tensors, of all layers ("{}") or of one.
+llvm::SmallVector<std::string> tensorNames(const WeightSource &source,
+                                           std::optional<int64_t> layer = std::nullopt);
 
 /// The source of `weight`, where `all` are the weights of the model (those that share its tensor decide its
 /// place).

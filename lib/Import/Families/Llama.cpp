@@ -25,6 +25,7 @@ static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   c.rotary = readRotaryGguf(settings, file, "llama", c);
   c.attentionBias = file.find("blk.0.attn_q.bias") != nullptr;
   c.mlpBias = file.find("blk.0.ffn_up.bias") != nullptr;
+  readExpertsGguf(settings, "llama", c); // Mixtral is a `llama` there
   return c;
 }
 

@@ -28,7 +28,14 @@ void PrintTo(const BadSetting &bad, std::ostream *os) { *os << bad.family << " "
 class BadConfig : public testing::TestWithParam<BadSetting> {};
 
 TEST_P(BadConfig, IsOneLineThatNamesTheSetting) {
-  json config = GetParam().family == std::string("gpt2") ? gpt2Config() : llamaConfig();
+  std::string family = GetParam().family;
+  json config = family == "gpt2" ? gpt2Config() : llamaConfig();
+  if (family == "mixtral" || family == "qwen3_moe") {
+    bool mixtral = family == "mixtral";
+    config["architectures"] = {mixtral ? "MixtralForCausalLM" : "Qwen3MoeForCausalLM"};
+    config["model_type"] = family;
+    config[mixtral ? "num_local_experts" : "num_experts"] = 5;
+  }
   config.merge_patch(json::parse(GetParam().patch));
   TempModel directory(config);
   std::string message = failureOf(directory.path());
@@ -135,8 +142,17 @@ INSTANTIATE_TEST_SUITE_P(
                    "scale_attn_by_inverse_layer_idx): the value true"},
         BadSetting{"gpt2", R"({"add_cross_attention": true})", "add_cross_attention"},
         BadSetting{"gpt2", R"({"activation_function": "mish"})", "activation_function"},
-        BadSetting{"llama", R"({"architectures": ["MixtralForCausalLM"]})",
-                   "\"MixtralForCausalLM\" is not implemented; implemented: LlamaForCausalLM"},
+        BadSetting{"llama", R"({"architectures": ["DeepseekV3ForCausalLM"]})",
+                   "\"DeepseekV3ForCausalLM\" is not implemented; implemented: LlamaForCausalLM"},
+        BadSetting{"llama", R"({"num_local_experts": 8})", "num_local_experts"},
+        BadSetting{"mixtral", R"({"num_experts_per_tok": 6})", "num_experts_per_tok): is 6 of 5 experts"},
+        BadSetting{"mixtral", R"({"num_local_experts": 0})", "num_local_experts): is 0"},
+        BadSetting{"qwen3_moe", R"({"num_experts_per_tok": 6})", "num_experts_per_tok): is 6 of 5 experts"},
+        BadSetting{"qwen3_moe", R"({"num_local_experts": 4})",
+                   "num_experts): is not what num_local_experts says: 4"},
+        BadSetting{"qwen3_moe", R"({"decoder_sparse_step": 2})", "decoder_sparse_step): the value 2"},
+        BadSetting{"qwen3_moe", R"({"mlp_only_layers": [0]})", "mlp_only_layers): the value [0]"},
+        BadSetting{"qwen3_moe", R"({"norm_topk_prob": 1})", "norm_topk_prob"},
         BadSetting{"llama", R"({"architectures": ["LlamaForSequenceClassification"]})", "not implemented"},
         BadSetting{"llama", R"({"architectures": null, "model_type": "mamba"})",
                    "\"mamba\" is not implemented"},

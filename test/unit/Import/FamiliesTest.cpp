@@ -56,6 +56,20 @@ json smollm3(const json &more = {}) { return decoderConfig("SmolLM3ForCausalLM",
 
 } // namespace
 
+// The weights of an expert are read for the sake of who chose it.
+TEST_F(Families, PaddingChoosesNoExpert) {
+  auto module = import(decoderConfig("MixtralForCausalLM", "mixtral", {{"num_local_experts", 5}}));
+  ASSERT_TRUE(module);
+  int found = 0;
+  module->walk([&](graph::SelectOp op) {
+    auto padding = op.getRhs().getDefiningOp<graph::ConstantOp>();
+    ASSERT_TRUE(padding);
+    EXPECT_EQ(llvm::cast<mlir::DenseIntElementsAttr>(padding.getValue()).getSplatValue<int32_t>(), -1);
+    ++found;
+  });
+  EXPECT_EQ(found, 1);
+}
+
 TEST_F(Families, HaveThePublishedNumberOfParameters) {
   auto sizes = [](int width, int ffn, int layers, int heads, int kvHeads, int vocab, bool tied) -> json {
     return {{"hidden_size", width},           {"intermediate_size", ffn},
@@ -74,7 +88,14 @@ TEST_F(Families, HaveThePublishedNumberOfParameters) {
                  {"num_attention_heads", 12},
                  {"vocab_size", 50304},
                  {"rotary_pct", 0.25}});
+  json mixtral = sizes(4096, 14336, 32, 32, 8, 32000, false),
+       qwen3Moe = sizes(2048, 6144, 48, 32, 4, 151936, false);
+  mixtral.update({{"num_local_experts", 8}, {"num_experts_per_tok", 2}, {"sliding_window", nullptr}});
+  qwen3Moe.update(
+      {{"head_dim", 128}, {"num_experts", 128}, {"num_experts_per_tok", 8}, {"moe_intermediate_size", 768}});
   const std::pair<json, int64_t> published[] = {
+      {decoderConfig("MixtralForCausalLM", "mixtral", mixtral), 46'702'792'704},
+      {decoderConfig("Qwen3MoeForCausalLM", "qwen3_moe", qwen3Moe), 30'532'122'624},
       {mistral(sizes(4096, 14336, 32, 32, 8, 32000, false)), 7'241'732'096},
       {qwen2(sizes(896, 4864, 24, 14, 2, 151936, true)), 494'032'768},
       {decoderConfig("Qwen3ForCausalLM", "qwen3", qwen3), 596'049'920},

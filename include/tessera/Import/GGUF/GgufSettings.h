@@ -30,6 +30,9 @@ ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::
 /// write llama3 scaling) and those of longrope. `turnsPart`: the family can turn a part of each head.
 RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm::StringRef architecture,
                             const ModelConfig &config, bool turnsPart = false);
+/// How many experts there are, how many a token chooses and how wide each is (`expert_count`, ...); none: the
+/// config stays as it is.
+void readExpertsGguf(Settings &settings, llvm::StringRef architecture, ModelConfig &config);
 /// `attention.sliding_window`; 0: none.
 std::optional<int64_t> readWindowGguf(Settings &settings, llvm::StringRef architecture);
 

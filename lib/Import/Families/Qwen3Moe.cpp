@@ -1,0 +1,69 @@
+//===- Qwen3Moe.cpp - Qwen3 with experts ----------------------------------===//
+//
+// Qwen3 with experts in place of the MLP of every layer (arXiv 2505.09388). In GGUF their shares always add
+// up to 1, as llama.cpp computes them.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Import/DecoderNames.h"
+#include "tessera/Import/Family.h"
+#include "tessera/Import/GGUF/GgufSettings.h"
+#include "tessera/Import/HuggingFace/JsonSettings.h"
+#include "tessera/Import/Layers.h"
+
+#include "llvm/ADT/Twine.h"
+
+using namespace tessera;
+using namespace tessera::importer;
+
+/// `num_local_experts` as transformers 5 writes it, `num_experts` as those before it.
+static int64_t readCount(Settings &settings) {
+  bool newer = settings.has("num_local_experts"), older = settings.has("num_experts");
+  int64_t count = settings.size(newer ? "num_local_experts" : "num_experts", 128);
+  if (newer && older)
+    settings.require(settings.size("num_experts") == count, "num_experts",
+                     "is not what num_local_experts says: " + llvm::Twine(count));
+  return count;
+}
+
+static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
+  ModelConfig c = readDecoderJson(settings, {.maxPositions = 32768});
+  c.attentionBias = settings.flag("attention_bias", false);
+  c.queryKeyNorm = QueryKeyNorm::EachHead;
+  c.window = readUpperWindowJson(settings, c.layers);
+  c.experts = readCount(settings);
+  c.expertsUsed = settings.size("num_experts_per_tok", 8);
+  c.expertFfn = settings.size("moe_intermediate_size", 768);
+  c.normalizedShares = settings.flag("norm_topk_prob", false);
+  settings.require(c.expertsUsed <= c.experts, "num_experts_per_tok",
+                   "is " + llvm::Twine(c.expertsUsed) + " of " + llvm::Twine(c.experts) + " experts");
+  if (settings.size("decoder_sparse_step", 1) != 1)
+    settings.unsupported("decoder_sparse_step", "1: experts in every layer");
+  if (settings.has("mlp_only_layers") && !settings.list("mlp_only_layers").empty())
+    settings.unsupported("mlp_only_layers", "[]: experts in every layer");
+  return c;
+}
+
+static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
+  ModelConfig c = readGgufConfig(settings, file, "qwen3moe", "qwen3moe.attention.layer_norm_rms_epsilon");
+  c.rotary = readRotaryGguf(settings, file, "qwen3moe", c);
+  c.attentionBias = file.find("blk.0.attn_q.bias") != nullptr;
+  c.queryKeyNorm = QueryKeyNorm::EachHead;
+  readExpertsGguf(settings, "qwen3moe", c);
+  settings.require(c.experts > 0, "qwen3moe.expert_count", "is missing");
+  return c;
+}
+
+const Family &importer::qwen3MoeFamily() {
+  static const Family family = {
+      "qwen3_moe",
+      {{"Qwen3MoeForCausalLM"},
+       "qwen3_moe",
+       readHuggingFace,
+       huggingFaceNames({{"layers.router", "model.layers.{}.mlp.gate.weight"},
+                         {"layers.experts.gate", "model.layers.{}.mlp.experts.{expert}.gate_proj.weight"},
+                         {"layers.experts.up", "model.layers.{}.mlp.experts.{expert}.up_proj.weight"},
+                         {"layers.experts.down", "model.layers.{}.mlp.experts.{expert}.down_proj.weight"}})},
+      {{"qwen3moe"}, "", readGguf, ggufNames(StorageOrder::OutputMajor)},
+      gatedDecoder};
+  return family;
+}
