@@ -14,10 +14,10 @@ using namespace mlir;
 namespace tessera::importer {
 
 ArrayRef<const Family *> allFamilies() {
-  static const Family *const families[] = {&llamaFamily(),   &gpt2Family(),    &mistralFamily(),
-                                           &qwen2Family(),   &qwen3Family(),   &phi3Family(),
-                                           &graniteFamily(), &olmo2Family(),   &gptNeoxFamily(),
-                                           &smolLM3Family(), &mixtralFamily(), &qwen3MoeFamily()};
+  static const Family *const families[] = {
+      &llamaFamily(), &gpt2Family(),    &mistralFamily(), &qwen2Family(),   &qwen3Family(),
+      &phi3Family(),  &graniteFamily(), &olmo2Family(),   &gptNeoxFamily(), &smolLM3Family(),
+      &gemmaFamily(), &gemma2Family(),  &gemma3Family(),  &mixtralFamily(), &qwen3MoeFamily()};
   return families;
 }
 
@@ -144,6 +144,15 @@ static void stretchContext(ModelConfig &config) {
         int64_t(std::min(double(kMaxSize), config.rotary->factor * double(config.rotary->originalContext))));
 }
 
+static Status checkKinds(const ModelConfig &config, const std::string &where) {
+  if (size_t bodies = kindPeriod(config).size(); bodies > size_t(kMostBodies))
+    return Failure{"unsupported setting", where,
+                   "its layers come in several kinds, in an order that repeats after " +
+                       std::to_string(bodies) + " layers",
+                   "implemented: after " + std::to_string(kMostBodies) + " at most"};
+  return {};
+}
+
 /// Sizes whose products are formed further down must fit into 64 bits with room to spare.
 static Status checkMagnitudes(ArrayRef<Weight> weights, const ModelConfig &config,
                               const ImportOptions &options, int64_t seq, const std::string &where) {
@@ -179,6 +188,8 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
     described->config.layers = std::min(described->config.layers, options.layers);
   stretchContext(described->config);
   const ModelConfig &config = described->config;
+  if (Status s = checkKinds(config, described->settingsFile); !s)
+    return s.takeFailure();
   Result<int64_t> seq = sequenceLength(options, config, file);
   if (!seq)
     return seq.takeFailure();

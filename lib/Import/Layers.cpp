@@ -15,6 +15,18 @@ static SmallVector<int64_t> shapeOf(Value value) {
   return SmallVector<int64_t>(cast<RankedTensorType>(value.getType()).getShape());
 }
 
+/// x with elements of `element`.
+static Value castTo(ModelBuilder &model, Type element, Value x) {
+  return getElementTypeOrSelf(x) == element ? x : model.makeOf<graph::CastOp>(element, shapeOf(x), x);
+}
+
+/// A float32 scalar.
+static Value floatNumber(ModelBuilder &model, double number) {
+  auto scalar = RankedTensorType::get({}, model.builder().getF32Type());
+  return model.makeOf<graph::ConstantOp>(scalar.getElementType(), {},
+                                         DenseElementsAttr::get(scalar, float(number)));
+}
+
 Value Linear::operator()(ModelBuilder &model, Value x) const {
   Dims dims(out);
   dims.append(in);
@@ -33,8 +45,15 @@ Value Linear::operator()(ModelBuilder &model, Value x) const {
 Value RmsNorm::operator()(ModelBuilder &model, Value x) const {
   SmallVector<int64_t> shape = shapeOf(x);
   Dims dims = over.empty() ? Dims{{"hidden", shape.back()}} : over;
-  Value w = model.weight(name, dims, /*inDims=*/0, Init::One);
-  return model.make<graph::RmsNormOp>(shape, x, w, llvm::APFloat(eps));
+  if (offset == 0)
+    return model.make<graph::RmsNormOp>(shape, x, model.weight(name, dims, /*inDims=*/0, Init::One),
+                                        llvm::APFloat(eps));
+  // In float32: 1 + w in 16 bits would leave two or three bits of a small w.
+  assert(offset == 1 && "made-up weights begin with factors of 1");
+  Value w = castTo(model, model.builder().getF32Type(), model.weight(name, dims, /*inDims=*/0, Init::Zero));
+  Value scale =
+      model.makeOf<graph::AddOp>(getElementTypeOrSelf(w), shapeOf(w), w, floatNumber(model, offset));
+  return model.make<graph::RmsNormOp>(shape, x, scale, llvm::APFloat(eps));
 }
 
 Value LayerNorm::operator()(ModelBuilder &model, Value x) const {
@@ -52,10 +71,20 @@ Value RotaryEmbedding::operator()(ModelBuilder &model, Value x) const {
                                    graph::RopeStyle::half, llvm::APFloat(config.magnitude));
 }
 
-Attention Attention::from(std::string name, const ModelConfig &c) {
-  bool inputBias = c.attentionBias || c.inputBias;
-  return {std::move(name), c.hidden, c.kvHeads, c.group(),      c.headDim, c.attentionScale, inputBias,
-          c.attentionBias, c.rotary, c.window,  c.queryKeyNorm, c.normEps, c.drops};
+Attention Attention::from(std::string name, const ModelConfig &c, LayerKind kind) {
+  Attention a{std::move(name), c.hidden, c.kvHeads, c.group(), c.headDim, c.attentionScale};
+  a.inputBias = c.attentionBias || c.inputBias;
+  a.outputBias = c.attentionBias;
+  if (kind.turns)
+    a.rotary = kind.slides && c.slidingRotary ? c.slidingRotary : c.rotary;
+  if (kind.slides)
+    a.window = c.window;
+  a.norm = c.queryKeyNorm;
+  a.normEps = c.normEps;
+  a.normOffset = c.normOffset;
+  a.drops = c.drops;
+  a.scoreCap = c.scoreCap;
+  return a;
 }
 
 /// Of queries or keys x [batch, seq, heads..., head_dim], whose dimensions but the first two are `dims`.
@@ -64,7 +93,7 @@ static Value normalizeHeads(ModelBuilder &model, const Attention &a, const char 
     return x;
   if (a.norm == QueryKeyNorm::EachHead)
     dims = {dims.back()};
-  return RmsNorm{a.name + weight, a.normEps, dims}(model, x);
+  return RmsNorm{a.name + weight, a.normEps, dims, a.normOffset}(model, x);
 }
 
 Value Attention::operator()(ModelBuilder &model, Value x) const {
@@ -93,7 +122,8 @@ Value Attention::operator()(ModelBuilder &model, Value x) const {
   model.setPlace(name + ".attention");
   Value mixed =
       model.make<graph::AttentionOp>(shapeOf(q), q, k, v, model.positions(), b.getF64FloatAttr(scale),
-                                     window ? b.getI64IntegerAttr(*window) : IntegerAttr(), FloatAttr());
+                                     window ? b.getI64IntegerAttr(*window) : IntegerAttr(),
+                                     scoreCap ? b.getF64FloatAttr(*scoreCap) : FloatAttr());
   mixed.getDefiningOp<graph::AttentionOp>().setDrops(drops);
   mixed = nameValue(model, mixed, "attention", {"batch", "seq", "kv_heads", "group", "head_dim"});
   return nameValue(model,
@@ -211,68 +241,67 @@ Value Head::operator()(ModelBuilder &model, Value x) const {
   // Logits leave the sums of the product as they are, unrounded.
   Linear product{name, {{"vocab", vocab}}, {{"hidden", hidden}}};
   product.result = model.builder().getF32Type();
-  return nameValue(model, scaled(model, product(model, x), factor), "logits", {"batch", "seq", "vocab"});
+  Value logits = scaled(model, product(model, x), cap ? factor / *cap : factor);
+  if (cap)
+    logits = scaled(model, model.makeOf<graph::TanhOp>(getElementTypeOrSelf(logits), shapeOf(logits), logits),
+                    *cap);
+  return nameValue(model, logits, "logits", {"batch", "seq", "vocab"});
 }
 
 Value scaled(ModelBuilder &model, Value x, double factor) {
   if (factor == 1)
     return x;
   // The factor is not rounded to the type of 16 bits that x may have.
-  Builder &b = model.builder();
-  auto scalar = RankedTensorType::get({}, b.getF32Type());
-  Value by =
-      model.makeOf<graph::ConstantOp>(b.getF32Type(), {}, DenseElementsAttr::get(scalar, float(factor)));
-  auto as = [&](Type element, Value value) -> Value {
-    return getElementTypeOrSelf(value) == element
-               ? value
-               : model.makeOf<graph::CastOp>(element, shapeOf(value), value);
-  };
-  Value product = model.makeOf<graph::MulOp>(b.getF32Type(), shapeOf(x), as(b.getF32Type(), x), by);
-  return as(getElementTypeOrSelf(x), product);
+  Type wide = model.builder().getF32Type();
+  Value product =
+      model.makeOf<graph::MulOp>(wide, shapeOf(x), castTo(model, wide, x), floatNumber(model, factor));
+  return castTo(model, getElementTypeOrSelf(x), product);
+}
+
+/// `number` as the element type `element` has it.
+static double rounded(double number, Type element) {
+  llvm::APFloat value(number);
+  bool loses;
+  value.convert(cast<FloatType>(element).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &loses);
+  return value.convertToDouble();
 }
 
 Value embedTokens(ModelBuilder &model, const ModelConfig &config) {
   Value words = Embedding{"embedding", "vocab", config.vocab, config.hidden}(model, model.tokens());
-  return scaled(model, words, config.embeddingFactor);
+  double factor = config.embeddingFactor;
+  return scaled(model, words,
+                config.roundsEmbeddingFactor ? rounded(factor, getElementTypeOrSelf(words)) : factor);
 }
 
 Value normedHead(ModelBuilder &model, const ModelConfig &config, Value x, Norm norm) {
   Head head{config.tiedHead ? "embedding" : "unembedding", config.vocab, config.hidden,
-            1 / config.logitsDivisor};
+            1 / config.logitsDivisor, config.logitCap};
   return head(model, norm("norm", x));
-}
-
-/// The shortest list that says the same of `layers` layers when it is repeated.
-static std::vector<bool> shortestPeriod(const std::vector<bool> &list, int64_t layers) {
-  auto of = [&](int64_t layer) { return list[size_t(layer) % list.size()]; };
-  int64_t period = 1;
-  while (!llvm::all_of(llvm::seq<int64_t>(0, layers), [&](int64_t i) { return of(i) == of(i % period); }))
-    ++period;
-  return std::vector<bool>(list.begin(), list.begin() + period);
 }
 
 Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, Value x, Norm norm,
                      llvm::function_ref<Value(Value)> mlp) {
+  auto normedIf = [&](bool here, const char *name, Value h) { return here ? norm(name, h) : h; };
+  bool before = config.normPlaces.before, behind = config.normPlaces.behind;
   auto layer = [&](const Attention &attention, Value h) {
-    Value mixed = attention(model, norm("layers.attention_norm", h));
+    Value mixed = attention(model, normedIf(before, "layers.attention_norm", h));
+    mixed = normedIf(behind, "layers.attention_out_norm", mixed);
     h = addResidual(model, h, scaled(model, mixed, config.residualFactor));
-    return addResidual(model, h, scaled(model, mlp(norm("layers.mlp_norm", h)), config.residualFactor));
+    Value more = normedIf(behind, "layers.mlp_out_norm", mlp(normedIf(before, "layers.mlp_norm", h)));
+    return addResidual(model, h, scaled(model, more, config.residualFactor));
   };
-  Attention attention = Attention::from("layers", config), still = attention;
-  still.rotary = std::nullopt;
-  auto turning = [&](Value h) { return layer(attention, h); };
-  auto notTurning = [&](Value h) { return layer(still, h); };
-  SmallVector<ModelBuilder::Body> bodies;
-  for (bool turns :
-       config.turns.empty() ? std::vector<bool>{true} : shortestPeriod(config.turns, config.layers))
-    bodies.push_back(turns ? ModelBuilder::Body(turning) : ModelBuilder::Body(notTurning));
-  return normedHead(model, config, model.repeat(config.layers, x, bodies), norm);
+  std::vector<std::function<Value(Value)>> bodies;
+  for (LayerKind kind : kindPeriod(config))
+    bodies.push_back(
+        [&, attention = Attention::from("layers", config, kind)](Value h) { return layer(attention, h); });
+  SmallVector<ModelBuilder::Body> period(bodies.begin(), bodies.end());
+  return normedHead(model, config, model.repeat(config.layers, x, period), norm);
 }
 
 Value gatedDecoder(ModelBuilder &model, const ModelConfig &c) {
   return preNormDecoder(
       model, c, nameResidual(model, embedTokens(model, c)),
-      [&](const std::string &name, Value x) { return RmsNorm{name, c.normEps}(model, x); },
+      [&](const std::string &name, Value x) { return RmsNorm{name, c.normEps, {}, c.normOffset}(model, x); },
       [&](Value x) {
         if (c.experts)
           return ExpertMlp{"layers",      c.hidden,     c.expertFfn,       c.experts,

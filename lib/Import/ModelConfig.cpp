@@ -75,6 +75,22 @@ std::vector<double> rotaryFrequencies(const RotaryConfig &rotary, int64_t dim, i
   return out;
 }
 
+std::vector<LayerKind> kindPeriod(const ModelConfig &config) {
+  if (config.kinds.empty())
+    return {config.kind(0)};
+  // What holds for two rounds of the list holds for all. `same[i]`: so many kinds at the end of the first i
+  // are also those that the list begins with (Knuth, Morris, Pratt 1977).
+  size_t layers = size_t(std::min(config.layers, 2 * int64_t(config.kinds.size())));
+  std::vector<size_t> same(layers + 1, 0);
+  for (size_t i = 1, k = 0; i < layers; ++i) {
+    while (k > 0 && !(config.kind(int64_t(i)) == config.kind(int64_t(k))))
+      k = same[k];
+    k += config.kind(int64_t(i)) == config.kind(int64_t(k));
+    same[i + 1] = k;
+  }
+  return {config.kinds.begin(), config.kinds.begin() + ptrdiff_t(layers - same[layers])};
+}
+
 Activation readActivation(Settings &settings, llvm::StringRef key, std::optional<std::string> fallback) {
   std::string name = settings.text(key, fallback);
   auto known = llvm::StringSwitch<std::optional<Activation>>(name)

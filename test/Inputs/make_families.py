@@ -44,6 +44,15 @@ FAMILIES = {
                      dict(SIZES, num_key_value_heads=3, use_sliding_window=True, sliding_window=9, max_window_layers=0,
                           rope_parameters=PLAIN),
                      dict(rope_theta=10000.0), ["rope_parameters", "layer_types"]),
+    # Of some layers: at the end, and in turn.
+    "qwen2-upper": ("Qwen2ForCausalLM",
+                    dict(SIZES, num_hidden_layers=5, num_key_value_heads=2, use_sliding_window=True, sliding_window=7, max_window_layers=3,
+                         rope_parameters=PLAIN),
+                    dict(rope_theta=10000.0), ["rope_parameters", "layer_types"]),
+    "qwen3-window": ("Qwen3ForCausalLM",
+                     dict(SIZES, num_hidden_layers=5, num_key_value_heads=2, head_dim=10, use_sliding_window=True, sliding_window=9,
+                          layer_types=["sliding_attention", "full_attention"] * 2 + ["sliding_attention"], rope_parameters=PLAIN),
+                     dict(rope_theta=10000.0, rope_scaling=None), ["rope_parameters"]),
     "qwen3": ("Qwen3ForCausalLM", dict(SIZES, num_key_value_heads=2, head_dim=10, rope_parameters=dict(PLAIN, rope_theta=1e6)),
               dict(rope_theta=1000000.0, rope_scaling=None), ["rope_parameters", "layer_types"]),
     "phi3": ("Phi3ForCausalLM",
@@ -77,11 +86,25 @@ FAMILIES = {
                   dict(SIZES, num_key_value_heads=2, head_dim=10, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=22,
                        norm_topk_prob=False, rope_parameters=dict(PLAIN, rope_theta=1e6)),
                   dict(rope_theta=1000000.0, rope_scaling=None, num_experts=7), ["rope_parameters", "layer_types", "num_local_experts"]),
+    # The root of the width is no round number; caps are low enough to bend what they are given.
+    "gemma": ("GemmaForCausalLM", dict(SIZES, hidden_size=42, num_key_value_heads=1, head_dim=10, rope_parameters=PLAIN),
+              dict(rope_theta=10000.0, rope_scaling=None, hidden_act="gelu", hidden_activation=None), ["rope_parameters"]),
+    "gemma2": ("Gemma2ForCausalLM",
+               dict(SIZES, hidden_size=42, num_hidden_layers=5, num_key_value_heads=2, head_dim=10, sliding_window=7, query_pre_attn_scalar=13,
+                    attn_logit_softcapping=2.0, final_logit_softcapping=1.5, rope_parameters=PLAIN),
+               dict(rope_theta=10000.0, rope_scaling=None), ["rope_parameters", "layer_types"]),
+    # A period of six and two layers more.
+    "gemma3": ("Gemma3ForCausalLM",
+               dict(SIZES, hidden_size=42, num_hidden_layers=8, num_key_value_heads=3, head_dim=10, sliding_window=7, query_pre_attn_scalar=10,
+                    rope_parameters={"sliding_attention": dict(PLAIN, rope_theta=5000.0),
+                                     "full_attention": {"rope_type": "linear", "rope_theta": 200000.0, "factor": 4.0}}),
+               dict(rope_theta=200000.0, rope_local_base_freq=5000.0, rope_scaling={"rope_type": "linear", "factor": 4.0},
+                    sliding_window_pattern=6), ["rope_parameters", "layer_types"]),
 }
-WITH_GRADIENTS = {"granite", "gpt-neox", "olmo2", "phi4-mini"}  # of all parts that other models do not train
+WITH_GRADIENTS = {"gemma2", "granite", "gpt-neox", "olmo2", "phi4-mini"}  # of all parts that other models do not train
 SHORT = {"phi4-mini"}  # two sets of frequencies
-NO_GGUF = {"qwen2-window", "gpt-neox-serial"}
-GGUF_LEAVES_OUT = {"mistral": dict(sliding_window=None), "qwen3-moe": dict(norm_topk_prob=True)}  # results of the model that is left stand in the folder `gguf`
+NO_GGUF = {"qwen2-window", "qwen2-upper", "qwen3-window", "gpt-neox-serial"}
+GGUF_LEAVES_OUT = {"mistral": dict(sliding_window=None), "gemma2": dict(query_pre_attn_scalar=10), "qwen3-moe": dict(norm_topk_prob=True)}  # results of the model that is left stand in the folder `gguf`
 
 
 def make_model(name, seed, other={}):
@@ -96,10 +119,12 @@ def make_model(name, seed, other={}):
         for key, weight in model.named_parameters():
             if key.endswith("norm.weight"):
                 weight.copy_(1 + 0.4 * torch.randn(weight.shape))
+                if name.startswith("gemma"):  # 1 less; the converter adds it in bfloat16, where both shall be exact
+                    weight.copy_(weight.clamp(min=0.5).bfloat16().float() - 1)
             elif weight.dim() == 1:
                 weight.copy_(0.3 * torch.randn(weight.shape))
             elif "embed" in key:
-                weight.copy_(torch.randn(weight.shape) * (0.03 if name == "granite" else 0.6))
+                weight.copy_(torch.randn(weight.shape) * (0.03 if name == "granite" else 0.1 if name.startswith("gemma") else 0.6))
             else:
                 weight.copy_(torch.randn(weight.shape) * 1.4 / weight.shape[-1] ** 0.5)
             weight.copy_(weight.bfloat16().float())
@@ -197,6 +222,8 @@ def convert(converter, folder):
     os.makedirs(scratch)
     shutil.copy(os.path.join(folder, "older", "config.json"), scratch)
     shutil.copy(os.path.join(folder, "model.safetensors"), scratch)
+    with open(os.path.join(scratch, "tokenizer.json"), "w") as file:  # of Gemma 3's table rows without a token are left out
+        json.dump({"model": {"vocab": {str(i): i for i in range(VOCABULARY)}}, "added_tokens": []}, file)
     subprocess.run([sys.executable, "-c", CONVERT, converter, scratch, "--outtype", "bf16", "--outfile",
                     os.path.join(folder, "model.gguf")], check=True)
     shutil.rmtree(scratch)

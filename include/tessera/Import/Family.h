@@ -53,6 +53,9 @@ const Family &gptNeoxFamily();
 const Family &smolLM3Family();
 const Family &mixtralFamily();
 const Family &qwen3MoeFamily();
+const Family &gemmaFamily();
+const Family &gemma2Family();
+const Family &gemma3Family();
 
 /// The activation called by Hugging Face's name in setting `key`.
 Activation readActivation(Settings &settings, llvm::StringRef key, std::optional<std::string> fallback);

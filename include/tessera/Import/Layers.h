@@ -24,11 +24,12 @@ struct Linear {
 };
 
 /// Over the last dimensions of x, those of the weight `NAME` [over...]. Without `over`: over the last one,
-/// called "hidden".
+/// called "hidden". `offset` is added to the weight.
 struct RmsNorm {
   std::string name;
   double eps;
   Dims over = {};
+  double offset = 0;
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
@@ -56,11 +57,16 @@ struct Attention {
   std::optional<RotaryConfig> rotary;
   std::optional<int64_t> window;          ///< keys that a query sees, itself included
   QueryKeyNorm norm = QueryKeyNorm::None; ///< weights `q_norm` and `k_norm`: [head_dim], or of all heads
-  double normEps = 0;
-  bool drops = false; ///< training may drop weights, and elements of the output
+  double normEps = 0, normOffset = 0;
+  bool drops = false;             ///< training may drop weights, and elements of the output
+  std::optional<double> scoreCap; ///< scores become scoreCap * tanh(score / scoreCap)
 
-  /// As the settings say, with rotary embedding if there is one.
-  static Attention from(std::string name, const ModelConfig &config);
+  /// As the settings say of layers of `kind`, with rotary embedding if there is one.
+  static Attention from(std::string name, const ModelConfig &config, LayerKind kind);
+  /// The same where all layers are alike.
+  static Attention from(std::string name, const ModelConfig &config) {
+    return from(std::move(name), config, config.kind(0));
+  }
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
@@ -104,11 +110,12 @@ struct Embedding {
 };
 
 /// Logits [batch, seq, vocab], times `factor`, from the weight `NAME` [vocab, hidden], which may be an
-/// embedding's.
+/// embedding's. With a `cap` they become cap * tanh(logits / cap).
 struct Head {
   std::string name;
   int64_t vocab, hidden;
   double factor = 1;
+  std::optional<double> cap = {};
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
@@ -116,8 +123,10 @@ struct Head {
 using Norm = llvm::function_ref<mlir::Value(const std::string &name, mlir::Value)>;
 
 /// The decoder that most families are: per layer attention and MLP, each on a normalized copy of the residual
-/// stream x and added to it; the head. Layers that do not turn queries and keys are bodies of their own.
-/// Weights `layers.attention_norm`, `layers.mlp_norm`, `norm` and those of `mlp` and Attention.
+/// stream x and added to it; the head. Kinds of layers are bodies of their own. Where the config says so,
+/// what is added is normed, too, or it alone. Weights `layers.attention_norm`, `layers.mlp_norm` before the
+/// blocks, `layers.attention_out_norm`, `layers.mlp_out_norm` behind them, `norm` and those of `mlp` and
+/// Attention.
 mlir::Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, mlir::Value x, Norm norm,
                            llvm::function_ref<mlir::Value(mlir::Value)> mlp);
 

@@ -49,14 +49,28 @@ struct Deviations {
   double toResidual = 0.02; ///< of products whose results are added to the stream between blocks
 };
 
+/// In what the attention of a layer may differ from that of others.
+struct LayerKind {
+  bool turns = true;   ///< queries and keys
+  bool slides = false; ///< has `ModelConfig::window`, and turns by `slidingRotary` if there is one
+  bool operator==(const LayerKind &other) const { return turns == other.turns && slides == other.slides; }
+};
+
+/// Where blocks are normed: what they read of the stream, what they add to it, or both.
+struct NormPlaces {
+  bool before = true, behind = false;
+};
+
 struct ModelConfig {
   int64_t layers = 0, hidden = 0, heads = 0, kvHeads = 0, headDim = 0, ffn = 0, vocab = 0;
   int64_t maxPositions = 0; ///< longest context
   double normEps = 0;
   Activation activation = Activation::Silu;
   std::optional<RotaryConfig> rotary;
-  double attentionScale = 0;     ///< factor of q.k
-  std::optional<int64_t> window; ///< keys that a query sees, itself included; none: all before it
+  std::optional<RotaryConfig> slidingRotary; ///< of layers that slide, where it is another
+  double attentionScale = 0;                 ///< factor of q.k
+  std::optional<int64_t> window;             ///< keys that a query sees, itself included; none: all before it
+  std::optional<double> scoreCap, logitCap;  ///< x becomes cap * tanh(x / cap)
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
   bool attentionBias = false, mlpBias = false;
   bool inputBias = false; ///< of q, k and v alone
@@ -64,11 +78,15 @@ struct ModelConfig {
   /// each. 0: there are none.
   int64_t experts = 0, expertsUsed = 0, expertFfn = 0;
   bool normalizedShares = true; ///< the chosen experts' shares add up to 1
-  bool parallelBlocks = false;  ///< attention and MLP both read the stream as the layer got it
-  /// Which layers turn queries and keys, again and again; empty: all.
-  std::vector<bool> turns;
+  bool parallelBlocks = false; ///< attention and MLP both read the stream as the layer got it
+  /// Kinds of the layers, again and again; empty: all turn, and slide if there is a window.
+  std::vector<LayerKind> kinds;
+  NormPlaces normPlaces;
+  /// RMSNorms multiply by their weight plus this, in float32.
+  double normOffset = 0;
   /// Factors of what the embedding gives and of what is added to the stream; logits are divided by the third.
   double embeddingFactor = 1, residualFactor = 1, logitsDivisor = 1;
+  bool roundsEmbeddingFactor = false; ///< to the type that the model computes in
   /// The family's authors train with dropout. How much, the one who trains says: what a config has is not
   /// read.
   bool drops = false;
@@ -76,7 +94,17 @@ struct ModelConfig {
   Deviations madeUp;
 
   int64_t group() const { return heads / kvHeads; }
+  LayerKind kind(int64_t layer) const {
+    return kinds.empty() ? LayerKind{true, window.has_value()} : kinds[size_t(layer) % kinds.size()];
+  }
 };
+
+/// Bodies that a program has at most for layers of several kinds: more would cost compile time by depth.
+inline constexpr int64_t kMostBodies = 16;
+
+/// The shortest list of kinds that, again and again, says the same of all layers. The last time it may be cut
+/// short.
+std::vector<LayerKind> kindPeriod(const ModelConfig &config);
 
 /// Frequencies (radians per position) of the `dim / 2` pairs, computed in float32 step by step as the
 /// reference implementations do: theta^(-2i/dim), then the scaling. `llama3`: long waves are divided by

@@ -17,6 +17,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   ModelConfig c = readDecoderJson(settings, {.headsForKeys = true, .normEps = 1e-5});
   c.attentionBias = settings.flag("attention_bias", false);
   c.queryKeyNorm = QueryKeyNorm::AllHeads;
+  c.normPlaces = {.before = false, .behind = true};
   return c;
 }
 
@@ -25,18 +26,8 @@ static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   c.rotary = readRotaryGguf(settings, file, "olmo2", c);
   c.attentionBias = file.find("blk.0.attn_q.bias") != nullptr;
   c.queryKeyNorm = QueryKeyNorm::AllHeads;
+  c.normPlaces = {.before = false, .behind = true};
   return c;
-}
-
-static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
-  auto norm = [&](const std::string &name, mlir::Value x) { return RmsNorm{name, c.normEps}(model, x); };
-  auto layer = [&](mlir::Value h) {
-    h = addResidual(model, h, norm("layers.attention_norm", Attention::from("layers", c)(model, h)));
-    GatedMlp mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias};
-    return addResidual(model, h, norm("layers.mlp_norm", mlp(model, h)));
-  };
-  mlir::Value x = model.repeat(c.layers, nameResidual(model, embedTokens(model, c)), {layer});
-  return normedHead(model, c, x, norm);
 }
 
 const Family &importer::olmo2Family() {
@@ -45,13 +36,14 @@ const Family &importer::olmo2Family() {
       {{"Olmo2ForCausalLM"},
        "olmo2",
        readHuggingFace,
-       huggingFaceNames({{"layers.attention_norm", "model.layers.{}.post_attention_layernorm.weight"},
-                         {"layers.mlp_norm", "model.layers.{}.post_feedforward_layernorm.weight"}})},
+       huggingFaceNames({{"layers.attention_out_norm", "model.layers.{}.post_attention_layernorm.weight"},
+                         {"layers.mlp_out_norm", "model.layers.{}.post_feedforward_layernorm.weight"}})},
       {{"olmo2"},
        "",
        readGguf,
-       ggufNames(StorageOrder::OutputMajor, {{"layers.attention_norm", "blk.{}.post_attention_norm.weight"},
-                                             {"layers.mlp_norm", "blk.{}.post_ffw_norm.weight"}})},
-      build};
+       ggufNames(StorageOrder::OutputMajor,
+                 {{"layers.attention_out_norm", "blk.{}.post_attention_norm.weight"},
+                  {"layers.mlp_out_norm", "blk.{}.post_ffw_norm.weight"}})},
+      gatedDecoder};
   return family;
 }

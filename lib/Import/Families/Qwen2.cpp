@@ -16,7 +16,7 @@ using namespace tessera::importer;
 static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   ModelConfig c = readDecoderJson(settings, {.maxPositions = 32768});
   c.inputBias = true;
-  c.window = readUpperWindowJson(settings, c.layers);
+  readUpperWindowJson(settings, c);
   return c;
 }
 

@@ -16,7 +16,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   ModelConfig c = readDecoderJson(settings, {.maxPositions = 32768, .headDim = 128});
   c.attentionBias = settings.flag("attention_bias", false);
   c.queryKeyNorm = QueryKeyNorm::EachHead;
-  c.window = readUpperWindowJson(settings, c.layers);
+  readUpperWindowJson(settings, c);
   return c;
 }
 

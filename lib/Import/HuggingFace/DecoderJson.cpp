@@ -11,14 +11,14 @@ ModelConfig readDecoderJson(Settings &settings, const DecoderDefaults &defaults)
   ModelConfig c;
   c.layers = settings.size("num_hidden_layers");
   c.hidden = settings.size("hidden_size");
-  c.heads = settings.size("num_attention_heads");
+  c.heads = settings.size("num_attention_heads", defaults.heads);
   // Some classes make up a number of their own where there is none: too likely a mistake to follow them.
   bool asHeads =
       defaults.headsForKeys || settings.value("num_key_value_heads").kind == SettingValue::Kind::Null;
-  c.kvHeads = settings.size("num_key_value_heads", asHeads ? std::optional(c.heads) : std::nullopt);
+  c.kvHeads = settings.size("num_key_value_heads", asHeads ? std::optional(c.heads) : defaults.kvHeads);
   c.headDim = settings.has("head_dim") ? settings.size("head_dim") : defaults.headDim;
   c.ffn = settings.size("intermediate_size");
-  c.vocab = settings.size("vocab_size");
+  c.vocab = settings.size("vocab_size", defaults.vocab);
   c.maxPositions = settings.size("max_position_embeddings", defaults.maxPositions);
   c.normEps = settings.positive("rms_norm_eps", defaults.normEps);
   c.activation = readActivation(settings, "hidden_act", "silu");
@@ -38,37 +38,46 @@ std::optional<int64_t> readWindowJson(Settings &settings, std::optional<int64_t>
   return settings.size("sliding_window");
 }
 
-/// Layers that have a window according to `layer_types`, or -1 if that is not there.
-static int64_t countSlidingLayers(Settings &settings, int64_t layers) {
+std::vector<LayerKind> readLayerTypesJson(Settings &settings, int64_t layers) {
+  std::vector<LayerKind> kinds;
   if (!settings.has("layer_types"))
-    return -1;
-  std::vector<SettingValue> kinds = settings.list("layer_types");
+    return kinds;
+  for (const SettingValue &type : settings.list("layer_types")) {
+    bool slides = type.text == "sliding_attention";
+    if (!slides && type.text != "full_attention")
+      settings.unsupported("layer_types", "full_attention, sliding_attention");
+    kinds.push_back({.slides = slides});
+  }
   settings.require(int64_t(kinds.size()) == layers, "layer_types",
                    "has " + llvm::Twine(kinds.size()) + " entries for " + llvm::Twine(layers) + " layers");
-  if (!llvm::all_of(kinds, [](const SettingValue &kind) {
-        return kind.text == "sliding_attention" || kind.text == "full_attention";
-      }))
-    settings.unsupported("layer_types", "full_attention, sliding_attention");
-  return llvm::count_if(kinds, [](const SettingValue &kind) { return kind.text == "sliding_attention"; });
+  return kinds;
 }
 
-std::optional<int64_t> readUpperWindowJson(Settings &settings, int64_t layers) {
+void readUpperWindowJson(Settings &settings, ModelConfig &config) {
   std::optional<int64_t> window = readWindowJson(settings, 4096);
   SettingValue first = settings.value("max_window_layers");
   bool all = first.kind == SettingValue::Kind::Integer && first.integer == 0;
-  int64_t without = all ? 0 : settings.size("max_window_layers", 28);
-  int64_t sliding = countSlidingLayers(settings, layers);
+  int64_t without = std::min(config.layers, all ? 0 : settings.size("max_window_layers", 28));
+  std::vector<LayerKind> kinds = readLayerTypesJson(settings, config.layers);
+  auto slides = [](LayerKind kind) { return kind.slides; };
   if (!settings.flag("use_sliding_window", false)) {
-    settings.require(sliding <= 0, "layer_types", "has sliding layers, but use_sliding_window is off");
-    return std::nullopt;
+    settings.require(!llvm::any_of(kinds, slides), "layer_types",
+                     "has sliding layers, but use_sliding_window is off");
+    return;
   }
-  if (sliding < 0)
-    sliding = window ? std::max<int64_t>(0, layers - without) : 0;
-  if (sliding != 0 && sliding != layers)
-    settings.unsupported(settings.has("layer_types") ? "layer_types" : "max_window_layers",
-                         "a window in all layers or none");
-  settings.require(sliding == 0 || window, "sliding_window", "is missing, but layers slide");
-  return sliding ? window : std::nullopt;
+  if (kinds.empty() && window) {
+    if (without != 0 && without != config.layers && config.layers > kMostBodies)
+      settings.unsupported("max_window_layers", "a window in all layers or none, if there are more than " +
+                                                    std::to_string(kMostBodies));
+    for (int64_t i = 0; i < std::min(config.layers, kMostBodies); ++i)
+      kinds.push_back({.slides = i >= without});
+  }
+  if (!llvm::any_of(kinds, slides))
+    return;
+  settings.require(window.has_value(), "sliding_window", "is missing, but layers slide");
+  config.window = window;
+  if (!llvm::all_of(kinds, slides))
+    config.kinds = std::move(kinds);
 }
 
 } // namespace tessera::importer

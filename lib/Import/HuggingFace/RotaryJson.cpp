@@ -22,12 +22,20 @@ public:
       if (v.kind == SettingValue::Kind::Object)
         group = name;
     }
+    std::string own = ("rope_parameters." + defaults.rotaryKind).str();
+    if (!defaults.rotaryKind.empty() && settings.value(own).kind == SettingValue::Kind::Object) {
+      group = own;
+      hasOwn = true;
+    }
   }
 
   RotaryConfig read() {
-    r.theta = positiveAnywhere(
-        {"rope_theta", defaults.thetaAlias, "rope_scaling.rope_theta", "rope_parameters.rope_theta"},
-        defaults.theta);
+    // What a kind's own group lacks is the one at the top.
+    llvm::StringRef top = defaults.thetaAlias.empty() ? "rope_theta" : defaults.thetaAlias;
+    r.theta = hasOwn ? settings.positive(key("rope_theta"), settings.positive(top, defaults.theta))
+                     : positiveAnywhere({"rope_theta", defaults.thetaAlias, "rope_scaling.rope_theta",
+                                         "rope_parameters.rope_theta"},
+                                        defaults.theta);
     readPart();
     if (!group.empty())
       readScaling();
@@ -72,8 +80,11 @@ private:
 
   void readScaling() {
     std::optional<std::string> type;
-    for (const char *name : {"rope_scaling.type", "rope_scaling.rope_type", "rope_parameters.type",
-                             "rope_parameters.rope_type"}) {
+    std::vector<std::string> names = {"rope_scaling.type", "rope_scaling.rope_type", "rope_parameters.type",
+                                      "rope_parameters.rope_type"};
+    if (hasOwn)
+      names = {key("type"), key("rope_type")};
+    for (const std::string &name : names) {
       if (!settings.has(name))
         continue;
       std::string v = settings.text(name);
@@ -163,6 +174,7 @@ private:
   const ModelConfig &config;
   const DecoderDefaults &defaults;
   std::string group;
+  bool hasOwn = false; // the kind of layers that is asked for has a group of its own
   RotaryConfig r;
 };
 

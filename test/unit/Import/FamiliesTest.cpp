@@ -77,6 +77,10 @@ TEST_F(Families, HaveThePublishedNumberOfParameters) {
             {"num_key_value_heads", kvHeads}, {"vocab_size", vocab},
             {"tie_word_embeddings", tied},    {"head_dim", nullptr}};
   };
+  auto wide = [](json config, int headDim) {
+    config["head_dim"] = headDim;
+    return config;
+  };
   json qwen3 = sizes(1024, 3072, 28, 16, 8, 151936, true);
   qwen3["head_dim"] = 128;
   json phi4 = sizes(3072, 8192, 32, 24, 8, 200064, true);
@@ -107,6 +111,13 @@ TEST_F(Families, HaveThePublishedNumberOfParameters) {
        7'298'617'344},
       {pythia, 162'322'944},
       {smollm3(sizes(2048, 11008, 36, 16, 4, 128256, true)), 3'075'098'624},
+      {decoderConfig("GemmaForCausalLM", "gemma", wide(sizes(2048, 16384, 18, 8, 1, 256000, true), 256)),
+       2'506'172'416},
+      {decoderConfig("Gemma2ForCausalLM", "gemma2", wide(sizes(2304, 9216, 26, 8, 4, 256000, true), 256)),
+       2'614'341'888},
+      {decoderConfig("Gemma3ForCausalLM", "gemma3_text",
+                     wide(sizes(1152, 6912, 26, 4, 1, 262144, true), 256)),
+       999'885'952},
   };
   for (const auto &[config, count] : published) {
     auto module = import(config);
@@ -135,22 +146,124 @@ TEST_F(Families, QwensWindowIsOffUnlessItIsSwitchedOn) {
   on["max_window_layers"] = 4;
   EXPECT_EQ(windows(qwen2(on)), std::vector<int64_t>{0});
   on["max_window_layers"] = 3;
+  EXPECT_EQ(windows(qwen2(on)), (std::vector<int64_t>{0, 0, 0, 7}));
+  on["num_hidden_layers"] = 17; // more bodies than there may be
   EXPECT_NE(failure(qwen2(on)).find("max_window_layers): the value 3"), std::string::npos)
       << failure(qwen2(on));
   json kinds = {{"sliding_window", 7}, {"use_sliding_window", true}};
   kinds["layer_types"] = std::vector<std::string>(4, "sliding_attention");
   EXPECT_EQ(windows(qwen2(kinds)), std::vector<int64_t>{7});
   kinds["layer_types"][0] = "full_attention";
-  EXPECT_NE(failure(qwen2(kinds)).find("layer_types): the value"), std::string::npos);
+  EXPECT_EQ(windows(qwen2(kinds)), (std::vector<int64_t>{0, 7, 7, 7}));
   kinds["layer_types"].erase(0);
   EXPECT_NE(failure(qwen2(kinds)).find("layer_types): has 3 entries for 4 layers"), std::string::npos);
   kinds["layer_types"] = std::vector<std::string>(4, "chunked_attention");
   EXPECT_NE(failure(qwen2(kinds)).find("layer_types): the value"), std::string::npos);
 }
 
+TEST_F(Families, KindsOfLayersAreAsManyBodiesAsTheirOrderHas) {
+  auto of = [](const std::string &order) {
+    json kinds = {{"sliding_window", 7}, {"use_sliding_window", true}, {"num_hidden_layers", order.size()}};
+    for (char kind : order)
+      kinds["layer_types"].push_back(kind == 's' ? "sliding_attention" : "full_attention");
+    return qwen2(kinds);
+  };
+  EXPECT_EQ(windows(of("fsfsf")), (std::vector<int64_t>{0, 7}));
+  EXPECT_EQ(windows(of("sssf"
+                       "ss")),
+            (std::vector<int64_t>{7, 7, 7, 0}));
+  EXPECT_EQ(windows(of("sssf"
+                       "sf")),
+            (std::vector<int64_t>{7, 7, 7, 0, 7, 0}));
+  EXPECT_EQ(windows(of("ssfssfssfs")), (std::vector<int64_t>{7, 7, 0}));
+  std::string once(40, 's');
+  EXPECT_EQ(windows(of(once)), std::vector<int64_t>{7});
+  once[20] = 'f';
+  EXPECT_NE(failure(of(once)).find("repeats after 21 layers; implemented: after 16"), std::string::npos)
+      << failure(of(once));
+}
+
+TEST_F(Families, GemmasSettingsAreThoseOfTransformers) {
+  // Missing: a cap of scores and of logits, windows in every other layer; null: none.
+  auto text = [&](const json &config) {
+    std::string printed;
+    llvm::raw_string_ostream(printed) << *import(config);
+    return printed;
+  };
+  json second = decoderConfig("Gemma2ForCausalLM", "gemma2");
+  EXPECT_EQ(windows(second), (std::vector<int64_t>{4096, 0}));
+  EXPECT_NE(text(second).find("softcap = 5.0"), std::string::npos);
+  EXPECT_NE(text(second).find("graph.tanh"), std::string::npos);
+  second.update({{"attn_logit_softcapping", nullptr}, {"final_logit_softcapping", nullptr}});
+  EXPECT_EQ(text(second).find("softcap"), std::string::npos);
+  EXPECT_EQ(text(second).find("graph.tanh"), std::string::npos);
+
+  json third = decoderConfig("Gemma3ForCausalLM", "gemma3_text", {{"num_hidden_layers", 7}});
+  EXPECT_EQ(windows(third), (std::vector<int64_t>{4096, 4096, 4096, 4096, 4096, 0}));
+  third["sliding_window_pattern"] = 3;
+  EXPECT_EQ(windows(third), (std::vector<int64_t>{4096, 4096, 0}));
+  third["sliding_window_pattern"] = 8;
+  EXPECT_EQ(windows(third), std::vector<int64_t>{4096});
+  third["use_bidirectional_attention"] = true;
+  EXPECT_NE(failure(third).find("use_bidirectional_attention): the value true"), std::string::npos);
+
+  // The exact GELU is none that a Gemma has; by its newer name it would be.
+  json first = decoderConfig("GemmaForCausalLM", "gemma", {{"hidden_act", "gelu"}});
+  EXPECT_NE(text(first).find("graph.gelu_tanh"), std::string::npos);
+  first["hidden_activation"] = "gelu";
+  EXPECT_NE(text(first).find("graph.gelu_erf"), std::string::npos);
+}
+
+// 1 is added to a norm's weight in float32, and the root of the width is rounded to what the embedding has.
+TEST_F(Families, GemmasFactorsAreRoundedWhereTransformersRoundsThem) {
+  auto module = import(decoderConfig("GemmaForCausalLM", "gemma", {{"hidden_size", 42}, {"head_dim", 8}}),
+                       {.dtype = NumberFormat::BF16});
+  module->walk([&](graph::RmsNormOp op) {
+    EXPECT_TRUE(getElementTypeOrSelf(op.getInput()).isBF16());
+    EXPECT_TRUE(getElementTypeOrSelf(op.getWeight()).isF32());
+  });
+  std::vector<float> factors;
+  module->walk([&](graph::MulOp op) {
+    if (auto constant = op.getOperand(1).getDefiningOp<graph::ConstantOp>())
+      factors.push_back(cast<DenseElementsAttr>(constant.getValue()).getSplatValue<float>());
+  });
+  EXPECT_EQ(factors, std::vector<float>{6.46875f});
+}
+
 //===----------------------------------------------------------------------===//
 // Rotary embedding
 //===----------------------------------------------------------------------===//
+
+TEST_F(Families, LayersThatSlideTurnByABaseOfTheirOwn) {
+  auto bases = [&](const json &config) { // of the second pair: theta^(-2/8)
+    std::vector<double> found;
+    import(config)->walk([&](graph::RopeOp op) {
+      if (op.getInput().getType().getRank() == 5)
+        found.push_back(std::pow(op.getFrequencies()[1], -4.0));
+    });
+    return found;
+  };
+  json config = decoderConfig("Gemma3ForCausalLM", "gemma3_text",
+                              {{"head_dim", 8}, {"num_hidden_layers", 2}, {"sliding_window_pattern", 2}});
+  config.erase("rope_parameters");
+  auto expect = [&](double sliding, double full) {
+    std::vector<double> found = bases(config);
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_NEAR(found[0], sliding, 1e-3 * sliding);
+    EXPECT_NEAR(found[1], full, 1e-3 * full);
+  };
+  expect(10000, 1e6);
+  config.update({{"rope_theta", 500000.0}, {"rope_local_base_freq", 20000.0}});
+  expect(20000, 500000);
+  config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 4.0}}; // of full layers alone
+  expect(20000, 500000 * 256);
+  config.erase("rope_scaling");
+  config["rope_parameters"]["full_attention"] = {{"rope_type", "default"}, {"rope_theta", 300000.0}};
+  config["rope_parameters"]["sliding_attention"] = {{"rope_type", "default"}};
+  expect(20000, 300000); // what a group lacks stands at the top
+  config["rope_parameters"]["sliding_attention"] = {{"rope_theta", 7000.0}};
+  expect(7000, 300000);
+}
 
 TEST_F(Families, HeadsOfKeysThatAreMissingAreNotMadeUp) {
   json config = mistral();

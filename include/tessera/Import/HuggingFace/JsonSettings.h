@@ -32,6 +32,7 @@ private:
 /// What a family's configuration means where config.json leaves something out: as transformers has it.
 struct DecoderDefaults {
   bool headsForKeys = false; ///< missing num_key_value_heads: as many as heads; else an error
+  std::optional<int64_t> heads = {}, kvHeads = {}, vocab = {}; ///< none: missing ones are errors
   int64_t maxPositions = 2048;
   int64_t headDim = 0; ///< 0: hidden / heads
   double normEps = 1e-6;
@@ -41,6 +42,9 @@ struct DecoderDefaults {
   double rotaryPart = 1;
   /// Second names of rope_theta and partial_rotary_factor.
   llvm::StringRef thetaAlias = {}, partAlias = {};
+  /// Of several kinds of layers with settings of their own: the one that is read, "full_attention" say. Where
+  /// `rope_parameters` has it, all is read there.
+  llvm::StringRef rotaryKind = {};
 };
 
 /// Settings that most families spell as Llama does, rotary ones included. Not biases and windows.
@@ -52,9 +56,12 @@ RotaryConfig readRotaryJson(Settings &settings, const ModelConfig &config, const
 /// `sliding_window`; null: none.
 std::optional<int64_t> readWindowJson(Settings &settings, std::optional<int64_t> fallback);
 
-/// The window of Qwen2 and Qwen3, which layers from `max_window_layers` on have if `use_sliding_window` says
-/// so: of all `layers` or none; some is an error.
-std::optional<int64_t> readUpperWindowJson(Settings &settings, int64_t layers);
+/// Which of `layers` slide, from `layer_types`; empty: that is not there.
+std::vector<LayerKind> readLayerTypesJson(Settings &settings, int64_t layers);
+
+/// Sets window and kinds of Qwen2 and Qwen3: if `use_sliding_window` is on, layers slide that `layer_types`
+/// says, or those from `max_window_layers` on.
+void readUpperWindowJson(Settings &settings, ModelConfig &config);
 
 } // namespace tessera::importer
 #endif
