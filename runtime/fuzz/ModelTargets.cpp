@@ -70,14 +70,49 @@ static float byDefinition(io::DType type, const uint8_t *block, int64_t i) {
     std::memcpy(&bits, block + at, sizeof bits);
     return io::halfToFloat(bits);
   };
-  if (type == io::DType::Q8_0)
+  // Bits [first, first + count) of the bytes from `at` on, of a number no longer than a byte.
+  auto bits = [&](int64_t at, int64_t first, int count) {
+    return int(block[at + first / 8] >> first % 8 & ((1 << count) - 1));
+  };
+  using io::DType;
+  auto nibble = [&](int64_t at) { return bits(at + i % 16, i / 16 * 4, 4); };
+  const int64_t s = i / 32, e = i % 32; // sub-block, and place in it
+  switch (type) {
+  case DType::Q8_0:
     return half(0) * float(int8_t(block[2 + i]));
-  if (type == io::DType::Q4_1) {
-    uint8_t byte = block[4 + i % 16];
-    return half(0) * float(i < 16 ? byte & 15 : byte >> 4) + half(2);
+  case DType::Q4_0:
+    return half(0) * float(nibble(2) - 8);
+  case DType::Q4_1:
+    return half(0) * float(nibble(4)) + half(2);
+  case DType::Q5_0:
+    return half(0) * float(nibble(6) + 16 * bits(2, i, 1) - 16);
+  case DType::Q5_1:
+    return half(0) * float(nibble(8) + 16 * bits(4, i, 1)) + half(2);
+  case DType::Q4_K:
+  case DType::Q5_K: {
+    int64_t low = s < 4 ? bits(4 + s, 0, 6) : bits(8 + s, 0, 4) + 16 * bits(s, 6, 2);
+    int64_t least = s < 4 ? bits(8 + s, 0, 6) : bits(8 + s, 4, 4) + 16 * bits(4 + s, 6, 2);
+    bool five = type == DType::Q5_K;
+    int q = bits((five ? 48 : 16) + s / 2 * 32 + e, s % 2 * 4, 4) + (five ? 16 * bits(16 + e, s, 1) : 0);
+    return half(0) * float(low) * float(q) - half(2) * float(least);
+  }
+  case DType::Q6_K: {
+    int64_t part = s % 4;
+    int q =
+        bits(s / 4 * 64 + part % 2 * 32 + e, part / 2 * 4, 4) + 16 * bits(128 + s / 4 * 32 + e, part * 2, 2);
+    return half(208) * float(int8_t(block[192 + i / 16])) * float(q - 32);
+  }
+  case DType::MXFP4: {
+    static const float values[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    float scale = std::ldexp(1.0f, block[0] - 128); // of twice the value: 6 * 2^127 would be too large
+    float value = scale * 2 * values[nibble(1) & 7];
+    return nibble(1) & 8 ? -value : value;
+  }
+  default:
+    break;
   }
   // Other types: one block at a time is what many together are.
-  float values[256];
+  float values[io::kMostBlockElements];
   io::dequantize(type, block, io::blockElements(type), values);
   return values[i];
 }
@@ -93,7 +128,7 @@ void runBlocks(std::string_view input) {
   io::DType type = types[static_cast<uint8_t>(input[0]) % types.size()];
   const std::vector<uint8_t> bytes(input.begin() + 1, input.end());
   const int64_t perBlock = io::blockElements(type), blocks = int64_t(bytes.size()) / io::blockBytes(type);
-  expect(perBlock <= 256, "blocks have at most 256 elements");
+  expect(perBlock <= io::kMostBlockElements, "blocks have at most so many elements");
   std::vector<float> all(size_t(blocks * perBlock));
   io::dequantize(type, bytes.data(), blocks * perBlock, all.data());
   for (int64_t i = 0; i < blocks * perBlock; ++i) {

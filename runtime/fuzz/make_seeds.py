@@ -51,7 +51,9 @@ seed("safetensors", "two", json.dumps(header).encode() + bytes(range(26)))
 seed("safetensors", "metadata", json.dumps({"__metadata__": {"format": "pt"}, "c": {"dtype": "I64", "shape": [0], "data_offsets": [0, 0]}}).encode())
 seed("safetensors", "raw", b"!" + struct.pack("<Q", 2) + b"{}")
 
-tensors = {"token_embd.weight": (8, [32, 1], bytes(34)), "output.weight": (3, [32, 1], bytes(20)), "norm": (0, [2], bytes(8))}
+tensors = {"token_embd.weight": (8, [32, 1], bytes(34)), "output.weight": (3, [32, 1], bytes(20)), "norm": (0, [2], bytes(8)),
+           **{f"k{kind}": (kind, [256], bytes(size)) for kind, size in ((12, 144), (13, 176), (14, 210))},
+           **{f"q{kind}": (kind, [32], bytes(size)) for kind, size in ((2, 18), (6, 22), (7, 24), (39, 17))}}
 seed("gguf", "types", gguf(tensors, general__architecture="llama", general__alignment=32, a=True, b=[1, 2], c=[0.5], d=["x", "yy"]))
 byte_level = {"tokenizer__ggml__model": "gpt2", "tokenizer__ggml__pre": "qwen2", "tokenizer__ggml__tokens": ["a", "b", "ab", "\u0120", "<s>"],
               "tokenizer__ggml__token_type": [1, 1, 1, 1, 3], "tokenizer__ggml__merges": ["a b"], "tokenizer__ggml__bos_token_id": 4,
@@ -64,9 +66,9 @@ for model in ("llama", "t5"):
     seed("gguf", model, gguf({}, tokenizer__ggml__model=model, **scored))
 seed("gguf", "raw", b"!GGUF" + struct.pack("<I", 2) + bytes(16))
 
-for kind in range(7):
-    seed("blocks", f"type-{kind}", bytes([kind]) + bytes((37 * i + kind) % 256 for i in range(80)))
-    seed("blocks", f"infinite-{kind}", bytes([kind]) + b"\x00\x7c\x01\xfc\xff\x7f" * 16)
+for kind in range(13):  # types that can be widened
+    seed("blocks", f"type-{kind}", bytes([kind]) + bytes((37 * i + kind) % 256 for i in range(430)))
+    seed("blocks", f"infinite-{kind}", bytes([kind]) + b"\x00\x7c\x01\xfc\xff\x7f" * 70)
 
 pipelines = json.loads((tests / "tokenizer_pipelines.json").read_text())
 for number, case in enumerate(pipelines["cases"]):

@@ -1,4 +1,5 @@
-// The rows of the table. What the functions do is in DTypeConvert.cpp, DTypePack.cpp and DTypeReduce.cpp.
+// The rows of the table. What the functions do is in DTypeConvert.cpp, DTypeBlocks.cpp, DTypePack.cpp and
+// DTypeReduce.cpp.
 #include "tessera/runtime/io/DType.h"
 #include "DTypeFunctions.h"
 
@@ -24,9 +25,16 @@ static constexpr DTypeTraits table[] = {
     {"U8", nullptr, 1, 1, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
     {"BOOL", "i1", 1, 1, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
     {"Q8_0", nullptr, 32, 34, widenQ8_0, nullptr, 0, nullptr, nullptr, nullptr},
+    {"Q4_0", nullptr, 32, 18, widenQ4_0, nullptr, 0, nullptr, nullptr, nullptr},
     {"Q4_1", nullptr, 32, 20, widenQ4_1, nullptr, 0, nullptr, nullptr, nullptr},
+    {"Q5_0", nullptr, 32, 22, widenQ5_0, nullptr, 0, nullptr, nullptr, nullptr},
+    {"Q5_1", nullptr, 32, 24, widenQ5_1, nullptr, 0, nullptr, nullptr, nullptr},
+    {"Q4_K", nullptr, 256, 144, widenQ4_K, nullptr, 0, nullptr, nullptr, nullptr},
+    {"Q5_K", nullptr, 256, 176, widenQ5_K, nullptr, 0, nullptr, nullptr, nullptr},
+    {"Q6_K", nullptr, 256, 210, widenQ6_K, nullptr, 0, nullptr, nullptr, nullptr},
+    {"MXFP4", nullptr, 32, 17, widenMXFP4, nullptr, 0, nullptr, nullptr, nullptr},
 };
-static_assert(std::size(table) == size_t(DType::Q4_1) + 1);
+static_assert(std::size(table) == size_t(DType::MXFP4) + 1);
 
 const DTypeTraits &traits(DType type) { return table[static_cast<int>(type)]; }
 

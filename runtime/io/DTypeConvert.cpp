@@ -67,28 +67,6 @@ static TESSERA_INLINE void toBfloat16Loop(const float *src, int64_t n, uint8_t *
   }
 }
 
-static TESSERA_INLINE void q8Loop(const uint8_t *src, int64_t n, float *__restrict out) {
-  for (int64_t b = 0; b < n / 32; ++b, src += 34, out += 32) {
-    float scale = halfToFloat(load16(src));
-    int8_t q[32];
-    std::memcpy(q, src + 2, 32);
-    for (int i = 0; i < 32; ++i)
-      out[i] = scale * float(q[i]);
-  }
-}
-
-static TESSERA_INLINE void q4Loop(const uint8_t *src, int64_t n, float *__restrict out) {
-  for (int64_t b = 0; b < n / 32; ++b, src += 20, out += 32) {
-    float scale = halfToFloat(load16(src)), minimum = halfToFloat(load16(src + 2));
-    uint8_t q[16];
-    std::memcpy(q, src + 4, 16);
-    for (int i = 0; i < 16; ++i)
-      out[i] = scale * float(q[i] & 15) + minimum; // scale * q is exact: fusing the addition changes nothing
-    for (int i = 0; i < 16; ++i)
-      out[i + 16] = scale * float(q[i] >> 4) + minimum;
-  }
-}
-
 static void halfLoop(const uint8_t *src, int64_t n, float *out) {
   for (int64_t i = 0; i < n; ++i)
     out[i] = halfToFloat(load16(src + 2 * i));
@@ -116,8 +94,6 @@ TESSERA_AVX2 static void bfloat16Avx2(const uint8_t *src, int64_t n, float *out)
 TESSERA_AVX2 static void toBfloat16Avx2(const float *src, int64_t n, uint8_t *out) {
   toBfloat16Loop(src, n, out);
 }
-TESSERA_AVX2 static void q8Avx2(const uint8_t *src, int64_t n, float *out) { q8Loop(src, n, out); }
-TESSERA_AVX2 static void q4Avx2(const uint8_t *src, int64_t n, float *out) { q4Loop(src, n, out); }
 
 TESSERA_AVX2 static void halfAvx2(const uint8_t *src, int64_t n, float *out) {
   int64_t i = 0;
@@ -146,8 +122,6 @@ static const uint8_t *bytes(const void *src) { return static_cast<const uint8_t 
 
 static void bfloat16Base(const uint8_t *src, int64_t n, float *out) { bfloat16Loop(src, n, out); }
 static void toBfloat16Base(const float *src, int64_t n, uint8_t *out) { toBfloat16Loop(src, n, out); }
-static void q8Base(const uint8_t *src, int64_t n, float *out) { q8Loop(src, n, out); }
-static void q4Base(const uint8_t *src, int64_t n, float *out) { q4Loop(src, n, out); }
 
 void widenF64(const void *src, int64_t n, float *dst) {
   for (int64_t i = 0; i < n; ++i) {
@@ -163,8 +137,6 @@ void widenF16(const void *src, int64_t n, float *dst) {
 void widenBF16(const void *src, int64_t n, float *dst) {
   TESSERA_BEST(bfloat16Avx2, bfloat16Base)(bytes(src), n, dst);
 }
-void widenQ8_0(const void *src, int64_t n, float *dst) { TESSERA_BEST(q8Avx2, q8Base)(bytes(src), n, dst); }
-void widenQ4_1(const void *src, int64_t n, float *dst) { TESSERA_BEST(q4Avx2, q4Base)(bytes(src), n, dst); }
 
 void narrowF32(const float *src, int64_t n, void *dst) { std::memcpy(dst, src, size_t(n) * 4); }
 void narrowF16(const float *src, int64_t n, void *dst) {

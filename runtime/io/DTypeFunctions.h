@@ -11,7 +11,14 @@ void widenF32(const void *src, int64_t n, float *dst);
 void widenF16(const void *src, int64_t n, float *dst);
 void widenBF16(const void *src, int64_t n, float *dst);
 void widenQ8_0(const void *src, int64_t n, float *dst);
+void widenQ4_0(const void *src, int64_t n, float *dst);
 void widenQ4_1(const void *src, int64_t n, float *dst);
+void widenQ5_0(const void *src, int64_t n, float *dst);
+void widenQ5_1(const void *src, int64_t n, float *dst);
+void widenQ4_K(const void *src, int64_t n, float *dst);
+void widenQ5_K(const void *src, int64_t n, float *dst);
+void widenQ6_K(const void *src, int64_t n, float *dst);
+void widenMXFP4(const void *src, int64_t n, float *dst);
 
 void narrowF32(const float *src, int64_t n, void *dst);
 void narrowF16(const float *src, int64_t n, void *dst);

@@ -201,37 +201,24 @@ Status Reader::readAlignment() {
   return {};
 }
 
-// ggml's numbers of types. Only those of DType can be read; the names are for the message.
-std::optional<DType> dtypeFromGgml(uint32_t type, std::string &name) {
-  static const char *const names[] = {
-      "F32",   "F16",    "Q4_0", "Q4_1", "Q4_2", "Q4_3",    "Q5_0",   "Q5_1",    "Q8_0",  "Q8_1",   "Q2_K",
-      "Q3_K",  "Q4_K",   "Q5_K", "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S",
-      "IQ2_S", "IQ4_XS", "I8",   "I16",  "I32",  "I64",     "F64",    "IQ1_M",   "BF16"};
-  name = type < sizeof(names) / sizeof(*names) ? names[type] : "number " + std::to_string(type);
-  switch (type) {
-  case 0:
-    return DType::F32;
-  case 1:
-    return DType::F16;
-  case 3:
-    return DType::Q4_1;
-  case 8:
-    return DType::Q8_0;
-  case 24:
-    return DType::I8;
-  case 25:
-    return DType::I16;
-  case 26:
-    return DType::I32;
-  case 27:
-    return DType::I64;
-  case 28:
-    return DType::F64;
-  case 30:
-    return DType::BF16;
-  default:
-    return std::nullopt;
-  }
+// ggml's numbers of types. Those without a DType are an error; the names are for the message.
+struct GgmlType {
+  const char *name;
+  std::optional<DType> dtype;
+};
+GgmlType ggmlType(uint32_t number) {
+  static const GgmlType types[] = {
+      {"F32", DType::F32},   {"F16", DType::F16},   {"Q4_0", DType::Q4_0}, {"Q4_1", DType::Q4_1},
+      {"Q4_2", {}},          {"Q4_3", {}},          {"Q5_0", DType::Q5_0}, {"Q5_1", DType::Q5_1},
+      {"Q8_0", DType::Q8_0}, {"Q8_1", {}},          {"Q2_K", {}},          {"Q3_K", {}},
+      {"Q4_K", DType::Q4_K}, {"Q5_K", DType::Q5_K}, {"Q6_K", DType::Q6_K}, {"Q8_K", {}},
+      {"IQ2_XXS", {}},       {"IQ2_XS", {}},        {"IQ3_XXS", {}},       {"IQ1_S", {}},
+      {"IQ4_NL", {}},        {"IQ3_S", {}},         {"IQ2_S", {}},         {"IQ4_XS", {}},
+      {"I8", DType::I8},     {"I16", DType::I16},   {"I32", DType::I32},   {"I64", DType::I64},
+      {"F64", DType::F64},   {"IQ1_M", {}},         {"BF16", DType::BF16}, {"Q4_0_4_4", {}},
+      {"Q4_0_4_8", {}},      {"Q4_0_8_8", {}},      {"TQ1_0", {}},         {"TQ2_0", {}},
+      {"IQ4_NL_4_4", {}},    {"IQ4_NL_4_8", {}},    {"IQ4_NL_8_8", {}},    {"MXFP4", DType::MXFP4}};
+  return number < sizeof(types) / sizeof(*types) ? types[number] : GgmlType{nullptr, {}};
 }
 
 Status Reader::readTensorEntry() {
@@ -257,12 +244,12 @@ Status Reader::readTensorEntry() {
   uint64_t offset;
   if (!take(type) || !take(offset))
     return truncated(part);
-  std::string typeName;
-  std::optional<DType> dtype = dtypeFromGgml(type, typeName);
-  if (!dtype)
+  GgmlType known = ggmlType(type);
+  std::string typeName = known.name ? known.name : "number " + std::to_string(type);
+  if (!known.dtype)
     return failure(part, "its type " + typeName + " is not supported",
-                   "use a file of F32, F16, BF16, Q8_0 or Q4_1");
-  tensor.dtype = *dtype;
+                   "use a file of F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K or MXFP4");
+  tensor.dtype = *known.dtype;
   if (!computeSizes(tensor))
     return failure(part, "its shape " + shapeText(tensor.shape) + " is impossible for " + typeName);
   offsets_.push_back(offset);

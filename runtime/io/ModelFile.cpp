@@ -175,7 +175,7 @@ Status ModelFile::readRange(const TensorInfo &tensor, int64_t begin, int64_t cou
   const int64_t perBlock = blockElements(tensor.dtype), perBlockBytes = blockBytes(tensor.dtype);
   auto at = [&](int64_t element) { return tensor.data + element / perBlock * perBlockBytes; };
   // A partial first block, whole blocks, a partial last block.
-  float block[32];
+  float block[kMostBlockElements];
   int64_t lead = begin % perBlock;
   if (lead != 0 && count > 0) {
     int64_t taken = std::min(count, perBlock - lead);

@@ -8,11 +8,15 @@ import json
 import struct
 import sys
 
+import quantized
+
 assert sys.byteorder == "little"
 Tensor = collections.namedtuple("Tensor", "shape values")
 
 # ggml's numbers of types, and elements and bytes of one block.
-GGML = {"F32": (0, 1, 4), "F16": (1, 1, 2), "Q4_1": (3, 32, 20), "Q8_0": (8, 32, 34), "BF16": (30, 1, 2)}
+GGML = {"F32": (0, 1, 4), "F16": (1, 1, 2), "Q4_0": (2, 32, 18), "Q4_1": (3, 32, 20), "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24),
+        "Q8_0": (8, 32, 34), "Q4_K": (12, 256, 144), "Q5_K": (13, 256, 176), "Q6_K": (14, 256, 210), "BF16": (30, 1, 2),
+        "MXFP4": (39, 32, 17)}
 
 
 def to_f32(values):
@@ -30,21 +34,9 @@ def encode(dtype, values):
     if dtype == "BF16":
         words = array.array("I", array.array("f", values).tobytes())
         return array.array("H", ((w + 0x7FFF + (w >> 16 & 1)) >> 16 for w in words)).tobytes()
-    blocks = []
-    for at in range(0, len(values), 32):
-        block = values[at:at + 32]
-        if dtype == "Q8_0":
-            scale = max(map(abs, block)) / 127
-            quants = [int(x / scale + (0.5 if x >= 0 else -0.5)) if scale else 0 for x in block]
-            blocks.append(struct.pack("<e32b", scale, *quants))
-        elif dtype == "Q4_1":
-            low = min(block)
-            scale = (max(block) - low) / 15
-            quants = [min(15, int((x - low) / scale + 0.5)) if scale else 0 for x in block]
-            blocks.append(struct.pack("<ee16B", scale, low, *(quants[i] | quants[i + 16] << 4 for i in range(16))))
-        else:
-            raise ValueError(dtype)
-    return b"".join(blocks)
+    if dtype not in quantized.FORMATS:
+        raise ValueError(dtype)
+    return quantized.encode(dtype, values)
 
 
 def decode(dtype, data):
@@ -56,16 +48,9 @@ def decode(dtype, data):
         return list(struct.unpack(f"<{len(data) // 2}e", data))
     if dtype == "BF16":
         return list(array.array("f", array.array("I", (h << 16 for h in array.array("H", data))).tobytes()))
-    values = []
-    if dtype == "Q8_0":
-        for scale, *quants in struct.iter_unpack("<e32b", data):
-            values += [scale * q for q in quants]
-    elif dtype == "Q4_1":
-        for scale, low, *quants in struct.iter_unpack("<ee16B", data):
-            values += [scale * q + low for q in [b & 15 for b in quants] + [b >> 4 for b in quants]]
-    else:
+    if dtype not in quantized.FORMATS:
         raise ValueError(dtype)
-    return to_f32(values)
+    return to_f32(quantized.decode(dtype, data))
 
 
 def read_safetensors(path):

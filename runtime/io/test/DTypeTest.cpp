@@ -1,4 +1,4 @@
-#include "tessera/runtime/io/DType.h"
+#include "tessera/runtime/io/ModelFile.h"
 
 #include <cmath>
 #include <cstring>
@@ -51,29 +51,29 @@ TEST(Dequantize, BFloat16IsTheUpperHalfOfAFloat) {
   EXPECT_EQ(out[4], 3.140625f);
 }
 
-TEST(Dequantize, Q8_0BlocksAreScaleTimesByte) {
-  std::vector<uint8_t> block(34);
-  block[0] = 0x00, block[1] = 0x38; // 0.5
-  for (int i = 0; i < 32; ++i)
-    block[size_t(2 + i)] = uint8_t(int8_t(i * 8 - 128));
-  float out[32];
-  dequantize(DType::Q8_0, block.data(), 32, out);
-  for (int i = 0; i < 32; ++i)
-    EXPECT_EQ(out[i], 0.5f * float(i * 8 - 128));
-}
-
-TEST(Dequantize, Q4_1KeepsLowNibblesFirst) {
-  std::vector<uint8_t> block(20);
-  block[0] = 0x00, block[1] = 0x40; // scale 2
-  block[2] = 0x00, block[3] = 0xBC; // minimum -1
-  for (int i = 0; i < 16; ++i)
-    block[size_t(4 + i)] = uint8_t(i | (15 - i) << 4);
-  float out[32];
-  dequantize(DType::Q4_1, block.data(), 32, out);
-  for (int i = 0; i < 16; ++i) {
-    EXPECT_EQ(out[i], 2.0f * float(i) - 1);
-    EXPECT_EQ(out[16 + i], 2.0f * float(15 - i) - 1);
+// What the package `gguf` makes of the same blocks (test/Inputs/make_blocks.py).
+TEST(Dequantize, BlocksOfEveryTypeAreWhatAnotherReaderSees) {
+  auto file = ModelFile::open(TESSERA_BLOCKS);
+  ASSERT_TRUE(bool(file)) << file.failure().message();
+  int types = 0;
+  for (DType type : allDTypes()) {
+    if (!isQuantized(type))
+      continue;
+    ++types;
+    const TensorInfo *blocks = (*file)->find(std::string(dtypeName(type)) + ".blocks");
+    const TensorInfo *values = (*file)->find(std::string(dtypeName(type)) + ".values");
+    ASSERT_TRUE(blocks && values) << dtypeName(type);
+    ASSERT_EQ(bytesOf(type, values->elements), int64_t(blocks->bytes)) << dtypeName(type);
+    // All at once, and from a place that is not aligned.
+    std::vector<uint8_t> shifted(blocks->bytes + 1);
+    std::memcpy(shifted.data() + 1, blocks->data, blocks->bytes);
+    std::vector<float> got(size_t(values->elements)), want(got.size());
+    dequantize(type, shifted.data() + 1, values->elements, got.data());
+    std::memcpy(want.data(), values->data, values->bytes);
+    for (size_t i = 0; i < got.size(); ++i)
+      expectSameFloat(got[i], want[i], i);
   }
+  EXPECT_EQ(types, 9);
 }
 
 TEST(Dequantize, DoublesRoundToNearest) {
@@ -186,7 +186,7 @@ TEST(Reduce, KeepsNaN) {
 }
 
 TEST(DTypeNames, AreReadAsWritten) {
-  for (int i = 0; i <= int(DType::Q4_1); ++i) {
+  for (int i = 0; i < int(allDTypes().size()); ++i) {
     DType type = DType(i);
     if (const char *name = traits(type).name)
       EXPECT_EQ(dtypeFromName(name), type);

@@ -91,7 +91,8 @@ TEST_F(Gguf, TensorsThatCannotBe) {
   expectFailure(one({1}, 0, UINT64_MAX - 31), "tensor w): truncated");
   expectFailure(one({1}, 0, 4), "not a multiple of the alignment");
   expectFailure(one({33}, 8, 0), "is impossible for Q8_0");
-  expectFailure(one({32}, 12, 0), "Q4_K is not supported");
+  expectFailure(one({32}, 12, 0), "is impossible for Q4_K");
+  expectFailure(one({256}, 10, 0), "Q2_K is not supported");
   expectFailure(one({32}, 999, 0), "number 999 is not supported");
   expectFailure(one({1, 1, 1, 1, 1}, 0, 0), "5 dimensions");
   expectFailure(one({1ull << 32, 1ull << 32}, 0, 0), "is impossible for F32");

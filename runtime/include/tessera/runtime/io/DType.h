@@ -12,10 +12,41 @@
 
 namespace tessera::io {
 
-// Q8_0: blocks of 32: f16 scale d, 32 int8 q; value = d * q. 34 bytes.
-// Q4_1: blocks of 32: f16 scale d, f16 minimum m, 16 bytes q (element i < 16 in the low nibble of byte i,
-// element i + 16 in its high nibble); value = d * q + m. 20 bytes.
-enum class DType : uint8_t { F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8, Bool, Q8_0, Q4_1 };
+// Quantized blocks, as in GGUF (ggml-common.h). d, m: f16. Nibbles q of 32 elements are 16 bytes: element
+// i < 16 is the low nibble of byte i, element i + 16 its high one; a fifth bit is bit i of 4 more bytes.
+// Q8_0: 32 elements: d, 32 int8 q; value = d * q. 34 bytes.
+// Q4_0: 32: d, nibbles; d * (q - 8). 18 bytes. Q4_1: d, m, nibbles; d * q + m. 20 bytes.
+// Q5_0: 32: d, fifth bits, nibbles; d * (q - 16). 22 bytes. Q5_1: d, m, fifth bits, nibbles; d * q + m. 24.
+// Q4_K: 256 in 8 sub-blocks s: d, m, 12 bytes with 6 bits of scale and of minimum of each sub-block, then 128
+// bytes q: the low nibbles of bytes 32 k .. 32 k + 31 are sub-block 2 k, their high ones 2 k + 1; value =
+// d * scale * q - m * minimum. 144 bytes. Q5_K: 32 bytes of fifth bits (bit s of byte i) before q. 176 bytes.
+// Q6_K: 256 in 16 sub-blocks: 128 bytes of low nibbles, 64 of upper two bits, 16 int8 scales, d; value =
+// d * scale * (q - 32). 210 bytes.
+// MXFP4: 32: an exponent e, nibbles that are floats (mxfp4Values); value = 2^(e - 128) * float. 17 bytes.
+enum class DType : uint8_t {
+  F64,
+  F32,
+  F16,
+  BF16,
+  I64,
+  I32,
+  I16,
+  I8,
+  U64,
+  U32,
+  U16,
+  U8,
+  Bool,
+  Q8_0,
+  Q4_0,
+  Q4_1,
+  Q5_0,
+  Q5_1,
+  Q4_K,
+  Q5_K,
+  Q6_K,
+  MXFP4
+};
 
 // None: of collectives that combine nothing.
 enum class ReduceOp : uint8_t { None, Sum, Max };
@@ -25,7 +56,8 @@ struct DTypeTraits {
   const char *fileName; // "F32", "BF16", "BOOL", "Q8_0": the spelling of safetensors and of GGUF
   const char *name; // "f32", "bf16", "i1": the spelling of programs and manifests; null: stands in files only
   int64_t blockElements, blockBytes; // of one block; a plain type's block is one element
-  // To float32. Exact but for F64, which rounds to nearest. About the speed of memory.
+  // To float32. Exact but for F64 and blocks with a minimum, which round to nearest once. About the speed of
+  // memory.
   void (*widen)(const void *src, int64_t elements, float *dst);
   // From float32, to nearest, ties to even; what is too large becomes infinite.
   void (*narrow)(const float *src, int64_t elements, void *dst);
@@ -49,6 +81,7 @@ std::vector<DType> allDTypes();
 inline const char *dtypeName(DType type) { return traits(type).fileName; }
 inline int64_t blockElements(DType type) { return traits(type).blockElements; }
 inline int64_t blockBytes(DType type) { return traits(type).blockBytes; }
+constexpr int64_t kMostBlockElements = 256;
 inline bool isQuantized(DType type) { return blockElements(type) > 1; }
 // A type whose elements are weights: everything that can be widened (floats and quantized blocks).
 inline bool isFloatLike(DType type) { return traits(type).widen != nullptr; }
