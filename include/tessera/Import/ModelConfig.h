@@ -78,7 +78,7 @@ struct ModelConfig {
   /// each. 0: there are none.
   int64_t experts = 0, expertsUsed = 0, expertFfn = 0;
   bool normalizedShares = true; ///< the chosen experts' shares add up to 1
-  bool parallelBlocks = false; ///< attention and MLP both read the stream as the layer got it
+  bool parallelBlocks = false;  ///< attention and MLP both read the stream as the layer got it
   /// Kinds of the layers, again and again; empty: all turn, and slide if there is a window.
   std::vector<LayerKind> kinds;
   NormPlaces normPlaces;
