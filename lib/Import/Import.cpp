@@ -17,7 +17,8 @@ ArrayRef<const Family *> allFamilies() {
   static const Family *const families[] = {
       &llamaFamily(), &gpt2Family(),    &mistralFamily(), &qwen2Family(),   &qwen3Family(),
       &phi3Family(),  &graniteFamily(), &olmo2Family(),   &gptNeoxFamily(), &smolLM3Family(),
-      &gemmaFamily(), &gemma2Family(),  &gemma3Family(),  &mixtralFamily(), &qwen3MoeFamily()};
+      &gemmaFamily(), &gemma2Family(),  &gemma3Family(),  &gemma3VisionFamily(),
+      &mixtralFamily(), &qwen3MoeFamily()};
   return families;
 }
 
@@ -89,11 +90,22 @@ static Result<Described> describeHuggingFace(const io::ModelFile &file) {
       return unknownArchitecture(where, name, &Family::huggingFace);
   }
 
-  JsonSettings settings(parsed.take(), where);
+  JsonSettings whole(*parsed, where);
+  StringRef group = family->huggingFace.group;
+  if (!group.empty() && whole.value(group).kind != SettingValue::Kind::Object)
+    return Failure{"cannot read model", where + ", " + group.str(), "is missing or no object",
+                   "take the files of the model afresh"};
+  JsonSettings settings(group.empty() ? parsed.take() : (*parsed)[group.str()],
+                        group.empty() ? where : where + ", " + group.str());
   Described d{family, &family->huggingFace, family->huggingFace.readConfig(settings, file), where};
   settings.refuseUnreadSettings();
-  if (settings.failure())
-    return *settings.failure();
+  if (!group.empty()) { // what is said of the whole counts for its text
+    d.config.tiedHead = whole.flag("tie_word_embeddings", d.config.tiedHead);
+    whole.refuseUnreadSettings();
+  }
+  for (const JsonSettings *read : {&settings, &whole})
+    if (read->failure())
+      return *read->failure();
   // A checkpoint without a head shares the embedding's weight, whatever config.json says.
   const WeightName *head = d.spelling->weights.find("unembedding");
   if (file.hasWeights() && head && !file.find(head->tensor))

@@ -85,9 +85,8 @@ WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, cons
   assert(name && "a family's table names all its weights");
   WeightSource source;
   llvm::StringRef tensor = name->tensor;
-  if (stripPrefix)
-    tensor.consume_front(table.optionalPrefix);
-  source.tensor = tensor.str();
+  bool stripped = stripPrefix && tensor.consume_front(table.optionalPrefix);
+  source.tensor = (stripped ? table.otherPrefix + tensor : tensor).str();
 
   llvm::SmallVector<int64_t> in = sizes(llvm::ArrayRef(weight.dims).take_back(weight.inDims));
   llvm::SmallVector<int64_t> out = sizes(llvm::ArrayRef(weight.dims).drop_back(weight.inDims));
@@ -211,7 +210,9 @@ Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights,
   }
   for (const io::TensorInfo &tensor : file.tensors()) {
     llvm::StringRef name = tensor.name;
-    bool ignored = llvm::any_of(table.ignored, [&](llvm::StringRef end) { return name.ends_with(end); });
+    bool ignored =
+        llvm::any_of(table.ignored, [&](llvm::StringRef end) { return name.ends_with(end); }) ||
+        llvm::any_of(table.notText, [&](llvm::StringRef begin) { return name.starts_with(begin); });
     // A tied head is often stored a second time; the tie decides.
     const WeightName *head = table.find("unembedding");
     ignored |= tiedHead && head && name == head->tensor;

@@ -100,10 +100,17 @@ FAMILIES = {
                                      "full_attention": {"rope_type": "linear", "rope_theta": 200000.0, "factor": 4.0}}),
                dict(rope_theta=200000.0, rope_local_base_freq=5000.0, rope_scaling={"rope_type": "linear", "factor": 4.0},
                     sliding_window_pattern=6), ["rope_parameters", "layer_types"]),
+    # The text of a model that takes images, too.
+    "gemma3-vision": ("Gemma3ForConditionalGeneration",
+                      dict(text_config=dict(SIZES, hidden_size=42, num_key_value_heads=3, head_dim=10, sliding_window=7, query_pre_attn_scalar=10,
+                                            layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+                           vision_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=8, patch_size=4),
+                           mm_tokens_per_image=4),
+                      {}, []),
 }
 WITH_GRADIENTS = {"gemma2", "granite", "gpt-neox", "olmo2", "phi4-mini"}  # of all parts that other models do not train
 SHORT = {"phi4-mini"}  # two sets of frequencies
-NO_GGUF = {"qwen2-window", "qwen2-upper", "qwen3-window", "gpt-neox-serial"}
+NO_GGUF = {"qwen2-window", "qwen2-upper", "qwen3-window", "gemma3-vision", "gpt-neox-serial"}
 GGUF_LEAVES_OUT = {"mistral": dict(sliding_window=None), "gemma2": dict(query_pre_attn_scalar=10), "qwen3-moe": dict(norm_topk_prob=True)}  # results of the model that is left stand in the folder `gguf`
 
 
@@ -254,7 +261,8 @@ def main():
         for other in ("short", "gguf"):
             if os.path.isdir(os.path.join(folder, other)):
                 shutil.copy(os.path.join(folder, "config.json"), os.path.join(folder, other))
-        write_older_config(folder, name)
+        if FAMILIES[name][2]:
+            write_older_config(folder, name)
         for left_over in ("generation_config.json",):
             if os.path.exists(os.path.join(folder, left_over)):
                 os.unlink(os.path.join(folder, left_over))

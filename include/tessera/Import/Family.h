@@ -29,6 +29,8 @@ struct Spelling {
   /// `settings`.
   ModelConfig (*readConfig)(Settings &settings, const io::ModelFile &file) = nullptr;
   WeightTable weights;
+  /// The object of config.json that has the settings of a model's text; empty: they stand at the top.
+  llvm::StringRef group = {};
 };
 
 struct Family {
@@ -56,6 +58,7 @@ const Family &qwen3MoeFamily();
 const Family &gemmaFamily();
 const Family &gemma2Family();
 const Family &gemma3Family();
+const Family &gemma3VisionFamily();
 
 /// The activation called by Hugging Face's name in setting `key`.
 Activation readActivation(Settings &settings, llvm::StringRef key, std::optional<std::string> fallback);

@@ -50,10 +50,13 @@ struct WeightTable {
   /// Parameters that share one tensor lie in it one after another (along its outputs, or HeadByHead), in the
   /// order of the table.
   std::vector<WeightName> names;
-  /// Prefix of `names` that some files leave out.
+  /// Prefix of `names` that some files leave out, or have `otherPrefix` in place of.
   llvm::StringRef optionalPrefix;
   /// Ends of names of tensors that are no weights.
   std::vector<llvm::StringRef> ignored;
+  llvm::StringRef otherPrefix = {};
+  /// Begins of names of tensors that text has no use for.
+  std::vector<llvm::StringRef> notText = {};
 
   const WeightName *find(llvm::StringRef parameter) const;
 };

@@ -195,3 +195,38 @@ const Family &importer::gemma3Family() {
       gatedDecoder};
   return family;
 }
+
+// The form in which the larger ones come, with images as input. Text alone is asked for.
+const Family &importer::gemma3VisionFamily() {
+  static const WeightName names[] = {
+      {"embedding", "language_model.model.embed_tokens.weight"},
+      {"layers.attention_norm", "language_model.model.layers.{}.input_layernorm.weight"},
+      {"layers.q", "language_model.model.layers.{}.self_attn.q_proj.weight"},
+      {"layers.q_norm", "language_model.model.layers.{}.self_attn.q_norm.weight"},
+      {"layers.k", "language_model.model.layers.{}.self_attn.k_proj.weight"},
+      {"layers.k_norm", "language_model.model.layers.{}.self_attn.k_norm.weight"},
+      {"layers.v", "language_model.model.layers.{}.self_attn.v_proj.weight"},
+      {"layers.o", "language_model.model.layers.{}.self_attn.o_proj.weight"},
+      {"layers.attention_out_norm", "language_model.model.layers.{}.post_attention_layernorm.weight"},
+      {"layers.mlp_norm", "language_model.model.layers.{}.pre_feedforward_layernorm.weight"},
+      {"layers.gate", "language_model.model.layers.{}.mlp.gate_proj.weight"},
+      {"layers.up", "language_model.model.layers.{}.mlp.up_proj.weight"},
+      {"layers.down", "language_model.model.layers.{}.mlp.down_proj.weight"},
+      {"layers.mlp_out_norm", "language_model.model.layers.{}.post_feedforward_layernorm.weight"},
+      {"norm", "language_model.model.norm.weight"},
+      {"unembedding", "language_model.lm_head.weight"}};
+  auto table = [] {
+    WeightTable made = huggingFaceNames(names);
+    made.optionalPrefix = "language_model.model.";
+    made.otherPrefix = "model.language_model.";
+    made.notText = {"vision_tower.", "multi_modal_projector.", "model.vision_tower.",
+                    "model.multi_modal_projector."};
+    return made;
+  };
+  static const Family family = {
+      "gemma3",
+      {{"Gemma3ForConditionalGeneration"}, "gemma3", readHuggingFace3, table(), "text_config"},
+      {},
+      gatedDecoder};
+  return family;
+}

@@ -214,6 +214,34 @@ TEST_F(Families, GemmasSettingsAreThoseOfTransformers) {
   EXPECT_NE(text(first).find("graph.gelu_erf"), std::string::npos);
 }
 
+TEST_F(Families, TextOfAModelWithImagesHasSettingsOfItsOwn) {
+  json config = {{"architectures", {"Gemma3ForConditionalGeneration"}},
+                 {"model_type", "gemma3"},
+                 {"text_config",
+                  {{"model_type", "gemma3_text"},
+                   {"hidden_size", 2560},
+                   {"intermediate_size", 10240},
+                   {"num_hidden_layers", 34},
+                   {"sliding_window", 1024},
+                   {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}}}}};
+  // As published: the rest is what the class has.
+  auto module = import(config);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(countParameters(*module), 3'880'263'168);
+  EXPECT_EQ(windows(config), (std::vector<int64_t>{1024, 1024, 1024, 1024, 1024, 0}));
+  json other = config;
+  other["text_config"]["attn_logit_softcapping"] = -1.0;
+  EXPECT_NE(failure(other).find("text_config, attn_logit_softcapping): is -1.0"), std::string::npos)
+      << failure(other);
+  other = config;
+  other["quantization_config"] = {{"bits", 4}};
+  EXPECT_NE(failure(other).find("quantization_config"), std::string::npos);
+  other = config;
+  other.erase("text_config");
+  EXPECT_NE(failure(other).find("text_config): is missing or no object"), std::string::npos)
+      << failure(other);
+}
+
 // 1 is added to a norm's weight in float32, and the root of the width is rounded to what the embedding has.
 TEST_F(Families, GemmasFactorsAreRoundedWhereTransformersRoundsThem) {
   auto module = import(decoderConfig("GemmaForCausalLM", "gemma", {{"hidden_size", 42}, {"head_dim", 8}}),

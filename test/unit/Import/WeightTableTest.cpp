@@ -83,6 +83,10 @@ TEST(WeightSource, PrefixIsLeftOutWhereTheFileDoes) {
   WeightTable table{{{"k", "transformer.l.{}.k"}}, "transformer.", {}};
   EXPECT_EQ(weightSource(k, {k}, table, false).tensor, "transformer.l.{}.k");
   EXPECT_EQ(weightSource(k, {k}, table, true).tensor, "l.{}.k");
+  WeightTable other = table;
+  other.otherPrefix = "model.";
+  EXPECT_EQ(weightSource(k, {k}, other, false).tensor, "transformer.l.{}.k");
+  EXPECT_EQ(weightSource(k, {k}, other, true).tensor, "model.l.{}.k");
 }
 
 //===----------------------------------------------------------------------===//
