@@ -1,11 +1,15 @@
 // The collective algebra of the facts page, by id. Numbers: test/Semantics/collective-algebra.test runs this file too.
 // RUN: llm-opt %s --dist-optimize-collectives | FileCheck %s
 
-dist.mesh @mesh = <["x"=2, "y"=2]>
+dist.mesh @mesh = <["x"=2, "y"=2, "z"=2, "p"=2]>
 !whole = tensor<8x8xf32, #dist.sharding<@mesh, [{}, {}], global=[8, 8]>>
 !x = tensor<4x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[8, 8]>>
 !xy = tensor<2x8xf32, #dist.sharding<@mesh, [{"x", "y"}, {}], global=[8, 8]>>
 !yx = tensor<2x8xf32, #dist.sharding<@mesh, [{"y", "x"}, {}], global=[8, 8]>>
+!y = tensor<4x8xf32, #dist.sharding<@mesh, [{"y"}, {}], global=[8, 8]>>
+!xz = tensor<2x8xf32, #dist.sharding<@mesh, [{"x", "z"}, {}], global=[8, 8]>>
+!yp = tensor<8x2xf32, #dist.sharding<@mesh, [{}, {"y", "p"}], global=[8, 8]>>
+!xz_yp = tensor<2x2xf32, #dist.sharding<@mesh, [{"x", "z"}, {"y", "p"}], global=[8, 8]>>
 !kx = tensor<8x4xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[8, 8]>>
 !kxy = tensor<8x2xf32, #dist.sharding<@mesh, [{}, {"x", "y"}], global=[8, 8]>>
 !px = tensor<8x8xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"x"}, global=[8, 8]>>
@@ -44,22 +48,59 @@ func.func @K2(%a: !kx, %w: !kx, %b: !kxy, %v: !kxy) -> (!xy, !x) {
   return %2, %5 : !xy, !x
 }
 
-// K3: not where somebody else reads the sum, nor where the slice is first by other axes than the sum.
+// K3: not where somebody else reads the sum.
 // CHECK-LABEL: func.func @K3
-func.func @K3(%a: !kx, %w: !kx) -> (!whole, !x, !yx) {
+func.func @K3(%a: !kx, %w: !kx) -> (!whole, !x) {
   // CHECK-NOT: dist.reduce_scatter
   // CHECK: dist.all_reduce
   // CHECK: dist.all_slice
-  // CHECK: dist.all_reduce
-  // CHECK: dist.all_slice %{{.*}} dim = 0 axes = {"y", "x"}
   // CHECK-NOT: dist.reduce_scatter
   %0 = graph.linear %a, %w contract = 1 : (!kx, !kx) -> !px
   %1 = dist.all_reduce %0 axes = {"x"} : !px -> !whole
   %2 = dist.all_slice %1 dim = 0 axes = {"x"} : !whole -> !x
-  %3 = graph.linear %w, %a contract = 1 : (!kx, !kx) -> !px
+  return %1, %2 : !whole, !x
+}
+
+// Sliced by another axis first: terms are sliced before they travel, then scattered; by another one alone: half as much is summed.
+// CHECK-LABEL: func.func @another_axis_first
+func.func @another_axis_first(%a: !kx, %w: !kx, %b: !kx, %v: !kx) -> (!yx, !y) {
+  // CHECK: %[[P:.*]] = graph.linear %arg0, %arg1
+  // CHECK-NEXT: %[[S:.*]] = dist.all_slice %[[P]] dim = 0 axes = {"y"}
+  // CHECK-NEXT: %[[R:.*]] = dist.reduce_scatter %[[S]] dim = 0 axes = {"x"}
+  // CHECK: %[[Q:.*]] = graph.linear %arg2, %arg3
+  // CHECK-NEXT: %[[T:.*]] = dist.all_slice %[[Q]] dim = 0 axes = {"y"}
+  // CHECK-NEXT: %[[U:.*]] = dist.all_reduce %[[T]] axes = {"x"}
+  // CHECK-NEXT: return %[[R]], %[[U]]
+  %0 = graph.linear %a, %w contract = 1 : (!kx, !kx) -> !px
+  %1 = dist.all_reduce %0 axes = {"x"} : !px -> !whole
+  %2 = dist.all_slice %1 dim = 0 axes = {"y", "x"} : !whole -> !yx
+  %3 = graph.linear %b, %v contract = 1 : (!kx, !kx) -> !px
   %4 = dist.all_reduce %3 axes = {"x"} : !px -> !whole
-  %5 = dist.all_slice %4 dim = 0 axes = {"y", "x"} : !whole -> !yx
-  return %1, %2, %5 : !whole, !x, !yx
+  %5 = dist.all_slice %4 dim = 0 axes = {"y"} : !whole -> !y
+  return %2, %5 : !yx, !y
+}
+
+// A sum over {x, y}, each dimension sliced by one of them and one more: scattered twice, in whatever order they are sliced.
+// CHECK-LABEL: func.func @S8
+func.func @S8(%a: !kxy, %w: !kxy, %b: !kxy, %v: !kxy) -> (!xz_yp, !xz_yp) {
+  // CHECK: dist.reduce_scatter %{{.*}} dim = 0 axes = {"x"}
+  // CHECK-NEXT: dist.all_slice %{{.*}} dim = 0 axes = {"z"}
+  // CHECK-NEXT: dist.reduce_scatter %{{.*}} dim = 1 axes = {"y"}
+  // CHECK-NEXT: dist.all_slice %{{.*}} dim = 1 axes = {"p"}
+  // CHECK: dist.reduce_scatter %{{.*}} dim = 1 axes = {"y"}
+  // CHECK-NEXT: dist.all_slice %{{.*}} dim = 1 axes = {"p"}
+  // CHECK-NEXT: dist.reduce_scatter %{{.*}} dim = 0 axes = {"x"}
+  // CHECK-NEXT: dist.all_slice %{{.*}} dim = 0 axes = {"z"}
+  // CHECK-NOT: dist.all_reduce
+  %0 = graph.linear %a, %w contract = 1 : (!kxy, !kxy) -> !pxy
+  %1 = dist.all_reduce %0 axes = {"x", "y"} : !pxy -> !whole
+  %2 = dist.all_slice %1 dim = 0 axes = {"x", "z"} : !whole -> !xz
+  %3 = dist.all_slice %2 dim = 1 axes = {"y", "p"} : !xz -> !xz_yp
+  %4 = graph.linear %b, %v contract = 1 : (!kxy, !kxy) -> !pxy
+  %5 = dist.all_reduce %4 axes = {"x", "y"} : !pxy -> !whole
+  %6 = dist.all_slice %5 dim = 1 axes = {"y", "p"} : !whole -> !yp
+  %7 = dist.all_slice %6 dim = 0 axes = {"x", "z"} : !yp -> !xz_yp
+  return %3, %7 : !xz_yp, !xz_yp
 }
 
 // K4: a slice after the gather that it undoes is nothing, two gathers (or slices) of one dimension are one.

@@ -40,11 +40,12 @@ func.func @scattered_then_sliced(%a: !p) -> !xy {
   return %1 : !xy
 }
 
-// The sum's axis comes after another one: a piece of y is no piece of x.
+// The sum's axis comes after another one: terms are sliced by that before they travel.
 // CHECK-LABEL: func.func @no_prefix
 func.func @no_prefix(%a: !p) -> !yx {
-  // CHECK-NOT: reduce_scatter
-  // CHECK: return
+  // CHECK-NEXT: %[[S:.*]] = dist.all_slice %arg0 dim = 0 axes = {"y"}
+  // CHECK-NEXT: dist.reduce_scatter %[[S]] dim = 0 axes = {"x"}
+  // CHECK-NEXT: return
   %0 = dist.all_reduce %a axes = {"x"} : !p -> !w
   %1 = dist.all_slice %0 dim = 0 axes = {"y", "x"} : !w -> !yx
   return %1 : !yx

@@ -24,9 +24,9 @@ using namespace tessera;
 using namespace tessera::dist;
 
 namespace {
-/// all_reduce, then all_slice: every rank needs a piece of the sum only. Over {x, y}, then a piece over {x}:
-/// scattered over {x}, then summed over {y}; over {x}, then a piece over {x, y}: scattered over {x}, then
-/// sliced by {y}.
+/// all_reduce, then all_slice: every rank needs a piece of the sum only. Axes of the slice, in order: over
+/// which the sum is, it is scattered; by others terms are sliced before they travel. What the slice does not
+/// have is summed up of the piece, so that the next slice finds an all_reduce before it again.
 struct FuseReduceScatter : public OpRewritePattern<AllSliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AllSliceOp slice, PatternRewriter &rewriter) const override {
@@ -36,52 +36,78 @@ struct FuseReduceScatter : public OpRewritePattern<AllSliceOp> {
     if (!reduce->hasOneUse())
       return rewriter.notifyMatchFailure(slice, "somebody else reads the whole sum");
     Mesh mesh = lookupMesh(slice, getShardingAttr(slice.getType()).getMesh()).getMesh().toMesh();
-    AxisList summed = fromAxesAttr(reduce.getAxes(), mesh), later = fromAxesAttr(slice.getAxes(), mesh),
-             scattered;
-    // The first of them, in any order: a reduction does not care.
-    auto isSummed = [&](const AxisRef &axis) { // 6 as 2 x 3 and as 3 x 2 share no digits
-      return llvm::any_of(summed, [&](const AxisRef &whole) {
-        return whole.axis == axis.axis && axis.pre % whole.pre == 0 &&
-               whole.pre * whole.size % (axis.pre * axis.size) == 0;
-      });
+    AxisList summed = fromAxesAttr(reduce.getAxes(), mesh), later = fromAxesAttr(slice.getAxes(), mesh);
+    struct Run {
+      bool isSummed;
+      AxisList axes;
     };
-    while (!later.empty() && isSummed(later.front())) {
-      scattered.push_back(later.front());
+    SmallVector<Run> runs;
+    while (!later.empty()) {
+      bool isSummed = contains(summed, later.front());
+      if (!isSummed && overlaps(summed, later.front())) // 6 as 2 x 3 and as 3 x 2 share no digits
+        break;
+      if (runs.empty() || runs.back().isSummed != isSummed)
+        runs.push_back({isSummed, {}});
+      runs.back().axes.push_back(later.front());
       later.erase(later.begin());
     }
-    if (scattered.empty())
-      return rewriter.notifyMatchFailure(slice, "first other axes than the all_reduce");
+    if (runs.empty())
+      return rewriter.notifyMatchFailure(slice, "first an axis that the all_reduce has a part of");
     auto input = cast<RankedTensorType>(reduce.getInput().getType());
     SmallVector<int64_t> global = globalShape(input);
     Sharding sharding = getShardingAttr(input).toSharding(mesh);
     int64_t dim = int64_t(slice.getDim());
     // Pieces of pieces are those of the whole only where they divide it.
-    if (!later.empty() &&
+    if ((runs.size() > 1 || !later.empty()) &&
         global[dim] % getShardingAttr(slice.getType()).toSharding(mesh).shards(int(dim)) != 0)
-      return rewriter.notifyMatchFailure(slice, "other axes too, and a size that does not divide");
+      return rewriter.notifyMatchFailure(slice, "axes of both kinds, and a size that does not divide");
     StringAttr why = reduce.getWhyAttr() ? reduce.getWhyAttr() : slice.getWhyAttr();
-    auto withoutPartial = [&](ArrayRef<AxisRef> axes) {
-      sharding.partial = axesWithout(sharding.partial, axes);
-      mergeAdjacent(sharding.partial);
-      sharding.partialKind = sharding.partial.empty() ? PartialKind::None : sharding.partialKind;
+    auto typeNow = [&] {
       auto attr =
           ShardingAttr::get(getContext(), getShardingAttr(input).getMesh().getValue(), sharding, mesh);
       return localType(RankedTensorType::get(global, input.getElementType(), attr), mesh);
     };
-    AxisList &axes = sharding.dims[dim].axes;
-    axes.append(scattered.begin(), scattered.end());
-    mergeAdjacent(axes);
-    Value value =
-        ReduceScatterOp::create(rewriter, slice.getLoc(), withoutPartial(scattered), reduce.getInput(),
-                                slice.getDim(), axesAttr(getContext(), scattered, mesh), why);
-    if (AxisList rest = axesWithout(summed, scattered); !rest.empty())
-      value = AllReduceOp::create(rewriter, reduce.getLoc(), withoutPartial(rest), value,
-                                  axesAttr(getContext(), rest, mesh), why);
+    auto sumUp = [&](ArrayRef<AxisRef> axes) {
+      sharding.partial = axesWithout(sharding.partial, axes);
+      mergeAdjacent(sharding.partial);
+      sharding.partialKind = sharding.partial.empty() ? PartialKind::None : sharding.partialKind;
+    };
+    Value value = reduce.getInput();
+    for (const Run &run : runs) {
+      AxisList &axes = sharding.dims[dim].axes;
+      axes.append(run.axes.begin(), run.axes.end());
+      mergeAdjacent(axes);
+      ArrayAttr attr = axesAttr(getContext(), run.axes, mesh);
+      if (!run.isSummed) {
+        value = AllSliceOp::create(rewriter, slice.getLoc(), typeNow(), value, slice.getDim(), attr,
+                                   slice.getWhyAttr());
+        continue;
+      }
+      sumUp(run.axes);
+      summed = axesWithout(summed, run.axes);
+      value = ReduceScatterOp::create(rewriter, slice.getLoc(), typeNow(), value, slice.getDim(), attr, why);
+    }
+    if (!summed.empty()) {
+      sumUp(summed);
+      value = AllReduceOp::create(rewriter, reduce.getLoc(), typeNow(), value,
+                                  axesAttr(getContext(), summed, mesh), why);
+    }
     if (!later.empty())
       value = AllSliceOp::create(rewriter, slice.getLoc(), slice.getType(), value, slice.getDim(),
                                  axesAttr(getContext(), later, mesh), slice.getWhyAttr());
     rewriter.replaceOp(slice, value);
     return success();
+  }
+
+private:
+  static bool contains(ArrayRef<AxisRef> axes, const AxisRef &axis) {
+    return llvm::any_of(axes, [&](const AxisRef &whole) {
+      return whole.axis == axis.axis && axis.pre % whole.pre == 0 &&
+             whole.pre * whole.size % (axis.pre * axis.size) == 0;
+    });
+  }
+  static bool overlaps(ArrayRef<AxisRef> axes, const AxisRef &axis) {
+    return llvm::any_of(axes, [&](const AxisRef &other) { return other.overlaps(axis); });
   }
 };
 
