@@ -330,6 +330,8 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
   llvm::move(chosen.steps, std::back_inserter(plan.steps));
 }
 
+bool isEmpty(llvm::ArrayRef<int64_t> shape) { return llvm::is_contained(shape, 0); }
+
 } // namespace
 
 std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
@@ -358,6 +360,11 @@ std::optional<ReshardPlan> tessera::planReshard(const Mesh &mesh, llvm::ArrayRef
     plan.steps.push_back(std::move(step));
   }
   plan.steps.back().result = to;
+  if (isEmpty(shape)) { // searched as if it had one element, for the collectives that there must be
+    plan.received = 0;
+    for (ReshardStep &step : plan.steps)
+      step.received = step.sent = 0;
+  }
   return plan;
 }
 
@@ -402,6 +409,8 @@ ReshardNeeds tessera::reshardNeeds(const Mesh &mesh, llvm::ArrayRef<int64_t> sha
   needs.possible = from.possible && to.possible && from.sharding.dims.size() == shape.size() &&
                    to.sharding.dims.size() == shape.size();
   if (!needs.possible)
+    return needs;
+  if (isEmpty(shape))
     return needs;
   AxisList made = newlyPartial(from.sharding, to.sharding); // contributed: nothing is received
   auto problem = made.empty() ? makeProblem(mesh, shape, from.sharding, to.sharding, options, Refine::None)

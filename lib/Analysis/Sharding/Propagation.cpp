@@ -71,8 +71,18 @@ void PropagationGraph::addDataFlowEdge(llvm::ArrayRef<int> sources, int target) 
 
 namespace {
 
-/// All members of a group start with one sharding, the last annotated. Where annotations clash, members keep
-/// theirs and the group holds for copies of them, which their users read.
+/// How much an annotation matters: the best user priority of a dimension that it says something about.
+int importance(const Sharding &sharding) {
+  std::optional<int> best;
+  for (const DimSharding &dim : sharding.dims)
+    if (!dim.axes.empty() || !dim.open)
+      best = std::min(best.value_or(dim.priority.value_or(0)), dim.priority.value_or(0));
+  return best.value_or(0);
+}
+
+/// All members of a group start with one sharding, the most important that is annotated, the last of several.
+/// Where annotations clash, members keep theirs and the group holds for copies of them, which their users
+/// read.
 void uniteGroups(PropagationGraph &graph, PropagationResult &result) {
   for (auto [g, group] : llvm::enumerate(graph.groups)) {
     std::optional<Sharding> common;
@@ -82,7 +92,8 @@ void uniteGroups(PropagationGraph &graph, PropagationResult &result) {
       if (sharding == Sharding(int64_t(sharding.dims.size()), /*open=*/true))
         continue;
       clash |= common && *common != sharding;
-      common = sharding;
+      if (!common || importance(sharding) <= importance(*common))
+        common = sharding;
     }
     if (!common)
       continue;

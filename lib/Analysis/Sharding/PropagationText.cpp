@@ -100,6 +100,8 @@ private:
     if (word == "mesh") {
       if (!current().graph.tensors.empty())
         return fail("the mesh stands before the tensors");
+      if (!current().graph.mesh.axes.empty())
+        return fail("the case has a mesh already; start another case");
       auto result = parseMesh(rest, error);
       if (result)
         current().graph.mesh = *result;
