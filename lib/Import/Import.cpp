@@ -15,10 +15,10 @@ namespace tessera::importer {
 
 ArrayRef<const Family *> allFamilies() {
   static const Family *const families[] = {
-      &llamaFamily(), &gpt2Family(),    &mistralFamily(), &qwen2Family(),   &qwen3Family(),
-      &phi3Family(),  &graniteFamily(), &olmo2Family(),   &gptNeoxFamily(), &smolLM3Family(),
-      &gemmaFamily(), &gemma2Family(),  &gemma3Family(),  &gemma3VisionFamily(),
-      &mixtralFamily(), &qwen3MoeFamily()};
+      &llamaFamily(),   &gpt2Family(),         &mistralFamily(), &qwen2Family(),
+      &qwen3Family(),   &phi3Family(),         &graniteFamily(), &olmo2Family(),
+      &gptNeoxFamily(), &smolLM3Family(),      &gemmaFamily(),   &gemma2Family(),
+      &gemma3Family(),  &gemma3VisionFamily(), &mixtralFamily(), &qwen3MoeFamily()};
   return families;
 }
 
