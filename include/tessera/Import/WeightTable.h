@@ -77,8 +77,8 @@ struct Weight {
 /// (docs/Architecture.md).
 struct WeightSource {
   std::string tensor;
-  int64_t experts = 0; ///< so many tensors, `{expert}` in the name; joined along the first dimension. 0: one
   llvm::SmallVector<int64_t> file, reshape, slice, permute;
+  int64_t experts = 0; ///< so many tensors, `{expert}` in the name; joined along the first dimension. 0: one
 };
 
 /// The names of its tensors, of all layers ("{}") or of one.

@@ -94,10 +94,8 @@ ModelConfig readGgufConfig(Settings &settings, const io::ModelFile &file, llvm::
 void readExpertsGguf(Settings &settings, llvm::StringRef architecture, ModelConfig &config) {
   auto key = [&](const char *name) { return architecture.str() + "." + name; };
   SettingValue count = settings.value(key("expert_count"));
-  if (count.absent() || (count.kind == SettingValue::Kind::Integer && count.integer == 0)) {
-    settings.value(key("expert_used_count"));
+  if (count.absent() || (count.kind == SettingValue::Kind::Integer && count.integer == 0))
     return;
-  }
   config.experts = settings.size(key("expert_count"));
   config.expertsUsed = settings.size(key("expert_used_count"));
   config.expertFfn = settings.size(key("expert_feed_forward_length"), config.ffn);

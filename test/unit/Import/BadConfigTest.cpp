@@ -35,6 +35,7 @@ TEST_P(BadConfig, IsOneLineThatNamesTheSetting) {
     config["architectures"] = {mixtral ? "MixtralForCausalLM" : "Qwen3MoeForCausalLM"};
     config["model_type"] = family;
     config[mixtral ? "num_local_experts" : "num_experts"] = 5;
+    config["num_experts_per_tok"] = 2;
   }
   config.merge_patch(json::parse(GetParam().patch));
   TempModel directory(config);

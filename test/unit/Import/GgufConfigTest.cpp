@@ -177,13 +177,20 @@ TEST_F(GgufConfig, SettingsThatWouldChangeTheNumbersAreRefused) {
   EXPECT_NE(problem.find("llama.attention.sliding_window): the value 16"), std::string::npos) << problem;
 }
 
-TEST_F(GgufConfig, ExpertsAreRefusedUnlessThereAreNone) {
+TEST_F(GgufConfig, ChosenExpertsAreSomeOfThoseThatThereAre) {
   number("llama.expert_count", 0);
   read();
   EXPECT_EQ(problem, "");
   number("llama.expert_used_count", 2);
   read();
-  EXPECT_NE(problem.find("llama.expert_used_count"), std::string::npos) << problem;
+  EXPECT_NE(problem.find("llama.expert_used_count): the value 2"), std::string::npos) << problem;
+}
+
+TEST_F(GgufConfig, NoMoreExpertsAreChosenThanThereAre) {
+  number("llama.expert_count", 4);
+  number("llama.expert_used_count", 5);
+  read();
+  EXPECT_NE(problem.find("llama.expert_used_count): is 5 of 4 experts"), std::string::npos) << problem;
 }
 
 TEST_F(GgufConfig, AttentionThatIsNotCausalIsRefused) {
