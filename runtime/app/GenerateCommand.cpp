@@ -3,7 +3,6 @@
 #include "Interruption.h"
 #include "Runs.h"
 #include "Terminal.h"
-#include "WrittenFile.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
@@ -62,11 +61,6 @@ int generate(const ts_program &program, const Manifest &manifest, Options &optio
       job.headings.push_back(heading(p, prompts.size(), options.prompts[p]));
   std::string loaded;
   LaunchOptions launch = launchOptions(options, models, &loaded);
-  if (!job.logitsFile.empty()) {
-    const WrittenFile logits{"cannot write logits", "--logits=", job.logitsFile};
-    checkApart(logits, launch.origin);
-    checkKeepsModels(logits, {manifest.model, options.model});
-  }
   if (!texts.missing.empty() && launcher.rank == 0)
     logLine("no text will be printed: " + texts.missing);
   int status = 0;

@@ -56,12 +56,6 @@ int train(const ts_program &program, const Manifest &manifest, const Options &op
       trained.parts.push_back(&stage);
   }
   std::unique_ptr<TrainJob> job = prepareTrain(trained, options, models, launcher.rank == 0);
-  // Made-up weights come from no file, and the model that was compiled stays as it is.
-  for (const WrittenFile &file : {WrittenFile{"cannot write trace", "--trace=", options.train.trace},
-                                  WrittenFile{"cannot write tensors", "--grads=", options.train.grads},
-                                  WrittenFile{"cannot write log", "--log=", options.train.log}})
-    if (!file.path.empty())
-      checkKeepsModels(file, {manifest.model, options.model});
   LaunchOptions launch;
   launch.threads = options.threads;
   launch.terms = whatIsComputed(options);
@@ -118,12 +112,11 @@ int run(int argc, char **argv, Launcher &launcher) {
     if (command == Options::Command::Generate || command == Options::Command::Chat)
       generateOf(manifest);
   });
+  checkFilesApart(manifest, options);
   if (options.command == Options::Command::Info || options.command == Options::Command::Text) {
     if (launcher.rank != 0)
       return 0;
     if (options.command == Options::Command::Info && !options.train.trace.empty()) {
-      checkKeepsModels({"cannot write trace", "--trace=", options.train.trace},
-                       {manifest.model, options.model});
       std::optional<StagePrograms> stages = stagesOf(program, manifest);
       writePrediction(stages ? &*stages : nullptr, options.train.trace);
     }
@@ -136,7 +129,6 @@ int run(int argc, char **argv, Launcher &launcher) {
   if (options.command == Options::Command::Plot) {
     if (launcher.rank != 0)
       return 0;
-    checkKeepsModels({"cannot write the page", "-o ", options.plotFile}, {manifest.model});
     plotLogs(options.logs, options.plotFile);
     return 0;
   }

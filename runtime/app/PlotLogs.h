@@ -8,7 +8,7 @@
 namespace tessera::runtime {
 
 // Writes the logs as one page, which has its name once it is whole. Throws Error on what is no log, before
-// anything is written, and on a page that would take the place of one of them.
+// anything is written.
 void plotLogs(const std::vector<std::string> &logs, const std::string &file);
 
 } // namespace tessera::runtime

@@ -33,8 +33,8 @@ struct TrainJob {
 
 // Opens data and save. Throws Error on all that is wrong with them before a step runs: data that are too
 // short, of another width or beyond the vocabulary, a save of another model, flags that the program has no
-// use for, a --grads, --trace, --log or --save that cannot be written there or would replace what the run
-// reads. `saves`: whether this process is to write them.
+// use for, a --grads, --trace, --log or --save that cannot be written there. `saves`: whether this process is
+// to write them.
 std::unique_ptr<TrainJob> prepareTrain(const TrainedProgram &program, const Options &options, Models &models,
                                        bool saves);
 

@@ -166,7 +166,7 @@ static void checkTrace(const TrainJob &job, const TrainedProgram &program) {
            std::to_string(job.place.step) + " steps are done", "name later steps");
 }
 
-// What the run writes is none of what it reads, and can be written; known before anything is loaded.
+// What the run writes can be written; known before anything is loaded.
 static void checkWrittenFiles(const TrainJob &job, const TrainSpec &spec, bool writes) {
   const TrainOptions &options = job.options;
   if (!options.grads.empty()) {
@@ -175,7 +175,6 @@ static void checkWrittenFiles(const TrainJob &job, const TrainSpec &spec, bool w
       throw Error("cannot write tensors", "--grads=" + options.grads,
                   "none of the rows of step 1 has a token to predict", "leave it out");
     const WrittenFile grads{"cannot write tensors", "--grads=", options.grads};
-    checkApart(grads, job.origin, {options.data, options.eval, options.log, options.trace});
     std::error_code none;
     if (std::filesystem::exists(options.grads, none) &&
         !std::filesystem::is_regular_file(options.grads, none))
@@ -183,17 +182,12 @@ static void checkWrittenFiles(const TrainJob &job, const TrainSpec &spec, bool w
     if (writes)
       checkCanBeWritten(grads);
   }
-  if (!options.trace.empty()) {
-    const WrittenFile trace{"cannot trace", "--trace=", options.trace};
-    checkApart(trace, job.origin, {options.data, options.eval, options.log});
-    if (writes)
-      checkCanBeWritten({"cannot write trace", "--trace=", options.trace});
-  }
-  if (!options.log.empty()) {
-    checkApart({"cannot write log", "--log=", options.log}, job.origin, {options.data, options.eval});
-    if (writes)
-      check(train::TrainingLog::check(options.log));
-  }
+  if (!writes)
+    return;
+  if (!options.trace.empty())
+    checkCanBeWritten({"cannot write trace", "--trace=", options.trace});
+  if (!options.log.empty())
+    check(train::TrainingLog::check(options.log));
 }
 
 // DIR is this run's, or nobody's.

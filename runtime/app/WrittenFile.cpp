@@ -1,51 +1,79 @@
 #include "WrittenFile.h"
+#include "tessera/runtime/checkpoint/Store.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/io/KeptFiles.h"
 #include "tessera/runtime/io/ModelFile.h"
 #include "tessera/runtime/io/OutputFile.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace tessera::runtime {
 
-// Where a file is, or would be made: links followed, even those to what is not there.
-static std::filesystem::path placeOf(const std::string &path) {
+namespace fs = std::filesystem;
+
+// The model and, of a training run's folder, the saves in it.
+static void addModel(io::KeptFiles &files, const std::string &path) {
+  const char *const why = "it is a file of a save, which would be lost";
   std::error_code none;
-  std::filesystem::path at = path;
-  for (int links = 0; links < 40 && std::filesystem::is_symlink(at, none); ++links) {
-    std::filesystem::path to = std::filesystem::read_symlink(at, none);
-    at = to.is_absolute() ? to : at.parent_path() / to;
-  }
-  std::filesystem::path whole = std::filesystem::absolute(at, none);
-  return std::filesystem::weakly_canonical(whole, none);
+  auto addSave = [&](const fs::path &folder) {
+    if (fs::exists(folder / checkpoint::markName, none))
+      files.addFolder(folder.string(), why);
+  };
+  files.addModel(path);
+  addSave(path);
+  for (fs::directory_iterator at(path, none), end; !none && at != end; at.increment(none))
+    addSave(at->path());
 }
 
-void checkApart(const WrittenFile &file, const WeightOrigin &origin, const std::vector<std::string> &others) {
+// The one list of what a command reads: a flag that names a file to read adds it here.
+static io::KeptFiles filesRead(const Manifest &manifest, const Options &options) {
+  const char *const read = "this run reads that file";
+  io::KeptFiles files;
+  files.add("/proc/self/exe", read);
+  // Also where weights are made up: the model that was compiled stays as it is.
+  for (const std::string &model : {manifest.model, options.model, options.train.resume})
+    addModel(files, model);
+  // Of bare weights the texts beside them go into saves.
   std::error_code none;
-  bool isUsed = std::filesystem::equivalent(file.path, "/proc/self/exe", none) ||
-                (origin.model && origin.model->isReadFrom(file.path));
-  for (const auto &[name, state] : origin.states)
-    isUsed |= state->isReadFrom(file.path);
-  if (isUsed)
-    throw Error(file.what, file.path, "this run reads that file", "name another file with " + file.flag);
-  for (const std::string &other : others)
-    if (!other.empty() &&
-        (placeOf(other) == placeOf(file.path) || std::filesystem::equivalent(file.path, other, none)))
-      throw Error(file.what, file.path, "this run reads or writes that file",
-                  "name another file with " + file.flag);
+  if (!options.model.empty() && !fs::is_directory(options.model, none))
+    for (const char *name : io::modelTexts)
+      files.add((fs::path(options.model).parent_path() / name).string(), read);
+  for (const std::string &path : {options.train.data, options.train.eval})
+    files.add(path, read);
+  for (const Prompt &prompt : options.prompts)
+    files.add(prompt.file == "-" ? "/dev/stdin" : prompt.file, read);
+  for (const std::string &log : options.logs)
+    files.add(log, read);
+  return files;
 }
 
-void checkKeepsModels(const WrittenFile &file, const std::vector<std::string> &models) {
-  checkApart(file, {});
-  for (const std::string &model : models)
-    if (!model.empty() && io::isFileOfModel(file.path, model))
-      throw Error(file.what, file.path, "it is a file of the model, which would be lost",
-                  "name another file with " + file.flag);
+// The one list of what a command writes but for saves, whose folder is looked at by itself.
+static std::vector<WrittenFile> filesWritten(const Options &options) {
+  std::vector<WrittenFile> files = {{"cannot write logits", "--logits=", options.logitsFile},
+                                    {"cannot write log", "--log=", options.train.log},
+                                    {"cannot write trace", "--trace=", options.train.trace},
+                                    {"cannot write tensors", "--grads=", options.train.grads},
+                                    {"cannot write the page", "-o", options.plotFile}};
+  files.erase(std::remove_if(files.begin(), files.end(), [](const WrittenFile &f) { return f.path.empty(); }),
+              files.end());
+  return files;
+}
+
+void checkFilesApart(const Manifest &manifest, const Options &options) {
+  const std::vector<WrittenFile> written = filesWritten(options);
+  if (written.empty())
+    return;
+  io::KeptFiles kept = filesRead(manifest, options);
+  for (const WrittenFile &file : written)
+    if (const std::string why = kept.claim(file.path, file.flag); !why.empty())
+      throw Error(file.what, file.path, why, "name another file with " + file.flag);
 }
 
 void checkCanBeWritten(const WrittenFile &file) {
   std::error_code none;
-  if (std::filesystem::exists(file.path, none) && !std::filesystem::is_regular_file(file.path, none)) {
-    if (std::filesystem::is_directory(file.path, none))
+  if (fs::exists(file.path, none) && !fs::is_regular_file(file.path, none)) {
+    if (fs::is_directory(file.path, none))
       throw Error(file.what, file.path, "it is a folder", "name a file with " + file.flag);
     return; // a pipe, which whoever reads it would see opened
   }

@@ -2,27 +2,23 @@
 #ifndef TESSERA_RUNTIME_APP_WRITTENFILE_H
 #define TESSERA_RUNTIME_APP_WRITTENFILE_H
 
-#include "tessera/runtime/device/Weights.h"
+#include "Options.h"
+#include "tessera/runtime/core/Manifest.h"
 
 #include <string>
-#include <vector>
 
 namespace tessera::runtime {
 
 struct WrittenFile {
   std::string what; // begins the line of every error: "cannot write logits"
-  std::string flag; // that names it: "--logits=", "-o "
+  std::string flag; // that names it: "--logits=", "-o"
   std::string path;
 };
 
-// Throws Error if the path is that of this executable, of a file that the weights or states come from, or of
-// one of `others`, which the run reads or writes; empty ones are none.
-void checkApart(const WrittenFile &file, const WeightOrigin &origin,
-                const std::vector<std::string> &others = {});
-
-// The same for a run that opens no model: of the models at `models` no file may be lost either; empty paths
-// are none.
-void checkKeepsModels(const WrittenFile &file, const std::vector<std::string> &models);
+// Throws Error if a file that the command writes would take the place of one that it reads, of one of the
+// model that was compiled, or of another one that it writes, under whatever name. Opens no model, and so
+// comes before all else.
+void checkFilesApart(const Manifest &manifest, const Options &options);
 
 // Throws Error if no file could be written there. What is there stays; nothing is left.
 void checkCanBeWritten(const WrittenFile &file);

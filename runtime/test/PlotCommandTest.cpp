@@ -49,8 +49,9 @@ TEST_F(PlotCommand, AMistakeIsOneLineAndChangesNothing) {
       0u)
       << read("said");
   EXPECT_EQ(run("a/log.jsonl -o a/log.jsonl"), 1);
-  EXPECT_EQ(read("said"),
-            "error: cannot write the page (a/log.jsonl): it is one of the logs; name another file with -o\n");
+  EXPECT_EQ(
+      read("said"),
+      "error: cannot write the page (a/log.jsonl): this run reads that file; name another file with -o\n");
   EXPECT_EQ(run("a/log.jsonl -o no/page.html"), 1);
   EXPECT_EQ(read("said"),
             "error: cannot write the page (no/page.html): No such file or directory; check the path\n");

@@ -80,16 +80,15 @@ TEST_F(TrainFailure, FilesThatCannotBeWritten) {
   const std::string data = read("data.safetensors"), model = read("model.safetensors");
   writeTokens("eval", tokens, S + 1);
   std::filesystem::create_symlink("data.safetensors", folder + "/link");
-  refused("--grads=model.safetensors", "cannot write tensors (model.safetensors): this run reads that file");
-  refused("--grads=./data.safetensors",
-          "this run reads or writes that file; name another file with --grads=");
-  refused("--grads=link", "this run reads or writes that file");
-  refused("--grads=eval.safetensors --eval=eval.safetensors", "this run reads or writes that file");
-  refused("--grads=log --log=log", "this run reads or writes that file");
+  refused("--grads=model.safetensors", "cannot write tensors (model.safetensors): it is a file of the model");
+  refused("--grads=./data.safetensors", "this run reads that file; name another file with --grads=");
+  refused("--grads=link", "this run reads that file");
+  refused("--grads=eval.safetensors --eval=eval.safetensors", "this run reads that file");
+  refused("--grads=log --log=log", "--log writes that file, too");
   // Other names of what is not there yet.
-  refused("--grads=./log --log=log", "this run reads or writes that file");
+  refused("--grads=./log --log=log", "--log writes that file, too");
   std::filesystem::create_symlink("log", folder + "/another");
-  refused("--grads=log --log=another", "this run reads or writes that file");
+  refused("--grads=log --log=another", "--log writes that file, too");
   refused("--grads=" + program(2), "this run reads that file");
   refused("--grads=s", "(s): it is no regular file");
   refused("--grads=/dev/null", "(/dev/null): it is no regular file");
@@ -97,7 +96,7 @@ TEST_F(TrainFailure, FilesThatCannotBeWritten) {
           "cannot write tensors (none/g.safetensors): No such file or directory");
   refused("--log=none/log", "cannot write log (none/log): No such file or directory; check the path");
   refused("--log=s", "cannot write log (s): Is a directory");
-  refused("--log=model.safetensors", "cannot write log (model.safetensors): this run reads that file");
+  refused("--log=model.safetensors", "cannot write log (model.safetensors): it is a file of the model");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
   EXPECT_EQ(read("data.safetensors"), data);
   EXPECT_EQ(read("model.safetensors"), model);
