@@ -2,6 +2,7 @@
 #include "tessera/Pipelines/Compile.h"
 
 #include "Executable.h"
+#include "FilesApart.h"
 #include "FitMemory.h"
 #include "Made.h"
 #include "OutputFiles.h"
@@ -58,6 +59,8 @@ static Status checkMesh(const CompileOptions &options) {
 
 /// Mistakes that can be seen before any work.
 static Status checkEnvironment(const CompileOptions &options) {
+  if (Status s = checkFilesApart(options); !s)
+    return s;
   if (options.embedWeights && isProgramText(options))
     return Failure{"cannot compile", "--embed-weights", options.model + " is a program and has no weights",
                    "name the model itself"};
@@ -87,9 +90,7 @@ static Status checkEnvironment(const CompileOptions &options) {
 static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options) {
   if (options.dumpRungs.empty())
     return {};
-  SmallString<128> path(options.dumpRungs);
-  llvm::sys::path::append(path, rungName(rung) + ".mlir");
-  return writeText(path, [&](llvm::raw_ostream &os) { os << module << "\n"; });
+  return writeText(rungPath(options, rung), [&](llvm::raw_ostream &os) { os << module << "\n"; });
 }
 
 /// Writes --report. `programs` are on rung spmd; of a pipeline those of its stages, by what these are called.

@@ -1,7 +1,6 @@
 //===- CompileOptions.cpp - The command line of llm-compile ---------------===//
 #include "tessera/Pipelines/CompileOptions.h"
 
-#include "FilesApart.h"
 #include "FlagTable.h"
 #include "ParseBytes.h"
 #include "Templates.h"
@@ -421,8 +420,6 @@ Result<CompileOptions> Parser::finish() {
     return badFlag("--report=" + options.report,
                    "there are no collectives yet with --compile-to=" + rungName(options.compileTo),
                    "choose --compile-to=spmd or leave it out");
-  if (Status apart = checkFilesApart(options); !apart)
-    return apart.takeFailure();
   if (!options.shard.empty() && options.mesh.empty())
     return badFlag("--shard=" + options.shard, "there is no mesh to shard over",
                    "give --mesh=AXIS=SIZE,... as well");

@@ -5,48 +5,41 @@
 //===----------------------------------------------------------------------===//
 #include "FilesApart.h"
 
-#include "tessera/runtime/io/ModelFile.h"
+#include "tessera/runtime/io/KeptFiles.h"
+#include "tessera/runtime/schedule/Generate.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-
-using llvm::StringRef;
 
 namespace tessera {
 
-static Failure lost(const std::string &flag, const std::string &file, const std::string &why) {
-  return {"cannot compile", flag + file, why + ", which would be lost", "name another file"};
-}
-
-static Status checkApart(const std::string &flag, const std::string &written, const std::string &shown,
-                         const CompileOptions &options) {
-  if (written.empty() || !llvm::sys::fs::exists(written))
-    return {};
-  if (io::isFileOfModel(written, options.model))
-    return lost(flag, shown, "is a file of the model");
-  if (!options.pipeline.empty() && llvm::sys::fs::equivalent(written, options.pipeline))
-    return lost(flag, shown, "is the file of --pipeline");
-  if (!options.machine.empty() && llvm::sys::fs::equivalent(written, options.machine))
-    return lost(flag, shown, "is the file of --machine");
-  return {};
+std::string rungPath(const CompileOptions &options, Rung rung) {
+  llvm::SmallString<128> path(options.dumpRungs);
+  llvm::sys::path::append(path, rungName(rung) + ".mlir");
+  return std::string(path);
 }
 
 Status checkFilesApart(const CompileOptions &options) {
-  if (Status s = checkApart("-o ", options.output, options.output, options); !s)
+  io::KeptFiles kept;
+  kept.add("/proc/self/exe", "it is llm-compile itself, which would be lost");
+  kept.addModel(options.model);
+  kept.add(options.machine, "it is the file of --machine, which would be lost");
+  // The name of a schedule is no file, though one may be called so.
+  if (auto choice = schedule::parsePipelineChoice(options.pipeline); choice && !options.pipeline.empty())
+    kept.add(choice->file, "it is the file of --pipeline, which would be lost");
+  auto claim = [&](const std::string &flag, const std::string &shown, const std::string &path) -> Status {
+    if (std::string why = kept.claim(path, flag); !why.empty())
+      return Failure{"cannot compile", shown, why, "name another file"};
+    return {};
+  };
+  if (Status s = claim("-o", "-o " + options.output, options.output); !s)
     return s;
-  if (Status s = checkApart("--report=", options.report, options.report, options); !s)
+  if (Status s = claim("--report", "--report=" + options.report, options.report); !s)
     return s;
-  const bool isOne = !options.report.empty() && (options.report == options.output ||
-                                                 llvm::sys::fs::equivalent(options.report, options.output));
-  if (isOne)
-    return Failure{"cannot compile", "--report=" + options.report, "is the output, too", "name another file"};
   if (options.dumpRungs.empty())
     return {};
-  for (int rung = 0; rung <= int(Rung::Binary); ++rung) {
-    llvm::SmallString<128> path(options.dumpRungs);
-    llvm::sys::path::append(path, rungName(Rung(rung)) + ".mlir");
-    std::string written = path.str().str();
-    if (Status s = checkApart("--dump-rungs=" + options.dumpRungs + ": ", written, written, options); !s)
+  for (int rung = 0; rung <= int(options.compileTo); ++rung) {
+    const std::string path = rungPath(options, Rung(rung));
+    if (Status s = claim("--dump-rungs", "--dump-rungs=" + options.dumpRungs + ": " + path, path); !s)
       return s;
   }
   return {};

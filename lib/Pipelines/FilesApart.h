@@ -6,9 +6,12 @@
 
 namespace tessera {
 
-/// Fails if a file that the options have written (-o, --report, rungs) is one that they have read: of the
-/// model, --pipeline=FILE or
-/// --machine=FILE, under whatever name; and if two are one file.
+/// Where --dump-rungs has `rung` written, if it was given.
+std::string rungPath(const CompileOptions &options, Rung rung);
+
+/// Fails if a file that the options have written (-o, --report, rungs) is one that they have read (of the
+/// model, --pipeline=FILE, --machine=FILE, llm-compile itself) or another one that they have written, under
+/// whatever name and also where none is yet.
 Status checkFilesApart(const CompileOptions &options);
 
 } // namespace tessera
