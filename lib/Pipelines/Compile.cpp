@@ -242,7 +242,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   }
   if (options.compileTo != Rung::Binary)
     return writeText(options.output, [&](llvm::raw_ostream &os) { os << *module << "\n"; });
-  Status made = makeExecutable(*module, options, installation, [&](const std::string &object) -> Status {
+  auto made = makeExecutable(*module, options, installation, [&](const std::string &object) -> Status {
     if (!check)
       return {};
     progress.begin("checking");
@@ -253,9 +253,9 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     return {};
   });
   if (!made)
-    return made;
+    return made.takeFailure();
   progress.end();
-  llvm::errs() << describeMade(options);
+  llvm::errs() << describeMade(options, *made);
   return {};
 }
 

@@ -15,7 +15,7 @@
 namespace tessera {
 
 /// What the runtime would refuse at start is refused here.
-static Status checkManifest(mlir::ModuleOp module, const CompileOptions &options) {
+static Result<runtime::Manifest> readManifest(mlir::ModuleOp module, const CompileOptions &options) {
   mlir::Operation *global = module.lookupSymbol("tessera_manifest");
   auto text = global ? global->getAttrOfType<mlir::StringAttr>("value") : mlir::StringAttr();
   if (!text)
@@ -23,14 +23,15 @@ static Status checkManifest(mlir::ModuleOp module, const CompileOptions &options
                    "this is our mistake: report it"};
   Status status = runtime::Manifest::check(std::string_view(text.getValue()));
   if (status)
-    return {};
+    return runtime::Manifest::parse(std::string_view(text.getValue()));
   Failure failure = status.takeFailure();
   return Failure{"cannot compile", options.model + ", " + failure.where, failure.why,
                  "change the program: docs/Step.md says what `generate` asks of one"};
 }
 
-Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, const Installation &installation,
-                      llvm::function_ref<Status(const std::string &object)> check) {
+Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
+                                         const Installation &installation,
+                                         llvm::function_ref<Status(const std::string &object)> check) {
   Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions);
   if (!target)
     return target.takeFailure();
@@ -48,18 +49,22 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, cons
   for (auto &stage : stages)
     programs.push_back(*stage);
   std::vector<ScratchFile> objects;
+  std::optional<runtime::Manifest> whole; // of the first program
   for (mlir::ModuleOp program : programs) {
-    if (Status s = checkManifest(program, options); !s)
-      return s;
+    Result<runtime::Manifest> manifest = readManifest(program, options);
+    if (!manifest)
+      return manifest.takeFailure();
+    if (!whole)
+      whole = manifest.take();
     auto object = ScratchFile::create("tessera", "o");
     if (!object)
       return object.takeFailure();
     objects.push_back(object.take());
     if (Status s = (*target)->emitObject(program, objects.back().path()); !s)
-      return s;
+      return s.takeFailure();
   }
   if (Status s = check(objects.front().path()); !s)
-    return s;
+    return s.takeFailure();
 
   LinkOptions link;
   for (const ScratchFile &object : objects)
@@ -70,7 +75,7 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, cons
     llvm::sys::path::append(linker, "ld.lld");
     link.linker = std::string(linker);
   }
-  return makeFile(options.output, [&](const std::string &temporary) -> Status {
+  Status made = makeFile(options.output, [&](const std::string &temporary) -> Status {
     if (Status s = (*target)->link(link, temporary); !s) {
       Failure failure = s.takeFailure();
       for (std::string *part : {&failure.what, &failure.where, &failure.why})
@@ -82,6 +87,9 @@ Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, cons
       return io::embedModel(temporary, options.model);
     return {};
   });
+  if (!made)
+    return made.takeFailure();
+  return std::move(*whole);
 }
 
 } // namespace tessera

@@ -3,16 +3,18 @@
 #define TESSERA_LIB_PIPELINES_EXECUTABLE_H
 
 #include "tessera/Pipelines/Compile.h"
+#include "tessera/runtime/core/Manifest.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace tessera {
 
 /// Emits `module` (LLVM dialect alone), links it with the runtime, appends the model's files if asked to, and
-/// leaves `options.output`.
+/// leaves `options.output`. Returns what the program says of itself.
 /// `check` sees the object before; if it fails, no output appears.
-Status makeExecutable(mlir::ModuleOp module, const CompileOptions &options, const Installation &installation,
-                      llvm::function_ref<Status(const std::string &object)> check);
+Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
+                                         const Installation &installation,
+                                         llvm::function_ref<Status(const std::string &object)> check);
 
 } // namespace tessera
 #endif

@@ -11,6 +11,9 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
+#include <algorithm>
+#include <ctime>
+
 using namespace mlir;
 
 namespace tessera {
@@ -28,33 +31,92 @@ static std::string commandFor(llvm::StringRef path) {
   return quoted + "'";
 }
 
-/// What of `generate` or `chat` the model's files are good for.
-static std::string trial(const CompileOptions &options) {
-  if (options.task == Task::Train)
-    return "train --data=FILE --steps=100";
-  const std::string ids = "generate --tokens=1,2,3 --max-new-tokens=16";
-  if (llvm::StringRef(options.model).ends_with(".mlir"))
-    return ids + " --init=random:1";
-  auto model = io::ModelFile::open(options.model);
-  if (!model)
-    return ids + " --init=random:1";
-  const std::string weights = (*model)->hasWeights() ? "" : " --init=random:1";
-  if (!text::Tokenizer::load(**model))
-    return ids + weights;
-  if (weights.empty() && text::ChatTemplate::load(**model))
-    return "chat";
-  return "generate --prompt=\"Once upon a time\" --max-new-tokens=32" + weights;
-}
+namespace {
 
-std::string describeMade(const CompileOptions &options) {
+/// The command that a program and its model's files are good for: it works as it stands, FILE (data) aside.
+class Trial {
+public:
+  explicit Trial(const runtime::Manifest &manifest) : manifest(manifest) {
+    // Where the program looks for it, too.
+    if (auto opened = io::ModelFile::open(manifest.model))
+      model = opened.take();
+  }
+
+  std::string command() const {
+    if (manifest.train)
+      return "train" + weights() + " --data=FILE --steps=100";
+    if (!manifest.generate)
+      return "info";
+    std::unique_ptr<text::Tokenizer> tokenizer;
+    if (model)
+      if (auto loaded = text::Tokenizer::load(*model))
+        tokenizer = loaded.take();
+    if (tokenizer && hasWeights() && chats(*tokenizer))
+      return "chat";
+    return "generate" + prompt(tokenizer.get()) + weights();
+  }
+
+private:
+  /// Weights that the program takes: those of GGUF files, quantized for the most part, are not trained.
+  bool hasWeights() const {
+    return model && model->hasWeights() && model->holds().empty() &&
+           !(manifest.train && model->format() == io::ModelFormat::Gguf);
+  }
+
+  std::string weights() const { return hasWeights() ? "" : " --init=random:1"; }
+
+  /// Whether the program takes these ids, with room for one more.
+  bool fit(llvm::ArrayRef<int32_t> ids) const {
+    return int64_t(ids.size()) < manifest.generate->maxSeqLen &&
+           llvm::all_of(ids, [&](int32_t id) { return id >= 0 && id < manifest.generate->vocab; });
+  }
+
+  bool chats(const text::Tokenizer &tokenizer) const {
+    auto chat = text::ChatTemplate::load(*model);
+    if (!chat)
+      return false;
+    text::Conversation conversation;
+    conversation.messages.push_back({{"role", "user"}, {"content", "Hello"}});
+    auto said = chat->render(conversation, std::tm{});
+    if (!said)
+      return false;
+    auto ids = text::encodeConversation(tokenizer, *said);
+    return ids && fit(*ids);
+  }
+
+  /// With as many new tokens as there is room for, but few: somebody waits for them.
+  std::string prompt(const text::Tokenizer *tokenizer) const {
+    auto withNew = [&](const std::string &prompt, size_t tokens, int64_t most) {
+      const int64_t room = manifest.generate->maxSeqLen - int64_t(tokens);
+      return prompt + " --max-new-tokens=" + std::to_string(std::min(room, most));
+    };
+    const std::string text = "Once upon a time";
+    if (tokenizer)
+      if (auto ids = tokenizer->encode(text); ids && fit(*ids))
+        return withNew(" --prompt=\"" + text + "\"", ids->size(), 32);
+    const int32_t all[] = {1, 2, 3};
+    llvm::ArrayRef<int32_t> ids = all;
+    while (ids.size() > 1 && !fit(ids))
+      ids = ids.drop_back();
+    std::string list;
+    for (int32_t id : ids)
+      list += (list.empty() ? "" : ",") + std::to_string(id);
+    return withNew(" --tokens=" + list, ids.size(), 16);
+  }
+
+  const runtime::Manifest &manifest;
+  std::unique_ptr<io::ModelFile> model; ///< null: none is there that could be read
+};
+
+} // namespace
+
+std::string describeMade(const CompileOptions &options, const runtime::Manifest &manifest) {
   uint64_t bytes = 0;
   (void)llvm::sys::fs::file_size(options.output, bytes);
-  std::string error;
-  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
-  const int64_t ranks = mesh ? mesh->numDevices() : 1;
+  const int64_t ranks = manifest.mesh.size();
   return llvm::formatv("made {0} ({1:f1} MB, {2} {3}, {4}); try: {5} {6}\n", options.output,
                        double(bytes) / 1e6, ranks, ranks == 1 ? "rank" : "ranks", options.target,
-                       commandFor(options.output), trial(options));
+                       commandFor(options.output), Trial(manifest).command());
 }
 
 std::string idleAxes(ModuleOp graph, const CompileOptions &options) {
@@ -63,8 +125,14 @@ std::string idleAxes(ModuleOp graph, const CompileOptions &options) {
   const bool isAsked = mesh && llvm::any_of(mesh->axes, [](const MeshAxis &axis) {
                          return axis.name == "ep" && axis.size > 1;
                        });
-  if (!isAsked || llvm::StringRef(options.shard).contains("ep"))
+  if (!isAsked)
     return {};
+  // Who names the axis has something for it.
+  if (auto items = dist::parseShardSpec(options.shard, *mesh, error))
+    for (const dist::ShardItem &item : *items)
+      for (const AxisRef &axis : item.axes)
+        if (mesh->axes[size_t(axis.axis)].name == "ep")
+          return {};
   bool hasExperts = false;
   graph.walk([&](FunctionOpInterface function) {
     for (unsigned i = 0; i < function.getNumArguments(); ++i)

@@ -3,13 +3,16 @@
 #define TESSERA_LIB_PIPELINES_MADE_H
 
 #include "tessera/Pipelines/CompileOptions.h"
+#include "tessera/runtime/core/Manifest.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace tessera {
 
-/// What was made, and the command to try, in one line: "made smol (9.1 MB, 3 ranks, cpu); try: ./smol chat".
-std::string describeMade(const CompileOptions &options);
+/// What was made, and a command to try, in one line: "made smol (9.1 MB, 3 ranks, cpu); try: ./smol chat".
+/// The command works: it fits the program's context and what the model's files hold. Only FILE (data) is left
+/// to say.
+std::string describeMade(const CompileOptions &options, const runtime::Manifest &manifest);
 
 /// Warnings of plans that do nothing for the model, each a line; empty: there is none. `graph` is on rung
 /// graph.
