@@ -54,6 +54,7 @@ static void buildStep(OpPassManager &whole, const CompileOptions &options) {
   step.draws = true;
   if (auto target = resolveTarget(options.target, options.targetOptions)) {
     step.largestChunk = (*target)->tiling().prefillChunk;
+    step.chunkTokens = (*target)->tiling().prefillTokens;
     step.page = (*target)->tiling().cachePage;
   }
   pm.addPass(graph::createBuildGenerateStep(step));

@@ -74,7 +74,7 @@ Status GenerationPlanner::readSizes() {
   context = options.maxSeqLen ? options.maxSeqLen : logits.getDimSize(1);
   chunk = context;
   if (Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions))
-    chunk = std::min<int64_t>(chunk, (*target)->tiling().prefillChunk);
+    chunk = std::min<int64_t>(chunk, (*target)->tiling().largestChunk(options.groupRows));
   return {};
 }
 

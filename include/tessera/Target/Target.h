@@ -23,6 +23,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/JSON.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
@@ -37,6 +38,9 @@ struct TilingChoices {
   int64_t tileElements = 8192;   ///< elements that one iteration of a kernel should touch at most
   int64_t grainElements = 32768; ///< elements that are worth a thread
   int64_t prefillChunk = 128;    ///< positions that one @prefill takes at most
+  /// Tokens of all rows that one @prefill takes, where that is more for a row than `prefillChunk`: the
+  /// products of few tokens leave a large machine half empty.
+  int64_t prefillTokens = 0;
   /// Iterations that fill the machine: where one step has few rows, loops run over other factors until there
   /// are so many, in tiles of as much as `tileElements` allows; less than `grainElements` stays one
   /// iteration. 0: a few rows are enough, loops run over leading rows alone, one at a time.
@@ -45,6 +49,9 @@ struct TilingChoices {
   /// Bytes that one iteration may keep for itself, where loops run over any factor: tiles are no larger, and
   /// ops that would keep more together are kernels apart.
   int64_t keptBytes = std::numeric_limits<int64_t>::max();
+
+  /// Positions that one @prefill of so many rows takes at most.
+  int64_t largestChunk(int64_t rows) const { return std::max(prefillChunk, prefillTokens / rows); }
 };
 
 /// What runs side by side on a device.

@@ -19,23 +19,29 @@ namespace {
 
 /// A block that reads less is not worth it.
 constexpr int64_t kGrain = 4096;
-/// Products of so many rows read their weight from memory and little else: no library is faster.
-constexpr int64_t kTileRows = 8;
+/// Positions of a prompt that go through at once at least, and tokens of all rows: a product of 512 rows by
+/// 4096 columns has tiles for half of 132 multiprocessors.
+constexpr int64_t kPrefillChunk = 512, kPrefillTokens = 2048;
 
 class CUDA : public Target {
 public:
-  CUDA(CPUTarget host, int64_t grain, int64_t page) : host(std::move(host)), grain(grain), page(page) {
+  CUDA(CPUTarget host, int64_t grain, int64_t page, int64_t chunk)
+      : host(std::move(host)), grain(grain), page(page), chunk(chunk) {
     addCUDAAttentionForm(forms);
     addCUDADrawForm(forms);
-    addCUDAProductForm(forms, kTileRows);
+    addCUDAProductForm(forms);
     addCUDAScatterAddForm(forms);
   }
 
   TilingChoices tiling() const override {
     // Four blocks for each of 132 multiprocessors.
-    return {/*tileElements=*/65536, grain,
-            /*prefillChunk=*/512,   /*parallelIterations=*/528,
-            /*cachePage=*/page,     /*keptBytes=*/sharedBytesOf()};
+    return {/*tileElements=*/65536,
+            grain,
+            /*prefillChunk=*/chunk ? chunk : kPrefillChunk,
+            /*prefillTokens=*/chunk ? 0 : kPrefillTokens,
+            /*parallelIterations=*/528,
+            /*cachePage=*/page,
+            /*keptBytes=*/sharedBytesOf()};
   }
   StreamChoices streams() const override { return {/*communication=*/true}; }
   const LibraryForms &libraryForms() const override { return forms; }
@@ -51,8 +57,8 @@ public:
   }
 
 private:
-  CPUTarget host; ///< of the host program: any x86-64
-  int64_t grain, page;
+  CPUTarget host;             ///< of the host program: any x86-64
+  int64_t grain, page, chunk; ///< chunk 0: not given
   LibraryForms forms;
 };
 
@@ -71,14 +77,15 @@ Result<int64_t> numberOf(const TargetOptions &options, const std::string &name, 
 }
 
 Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
-  Result<int64_t> grain = numberOf(options, "grain", 1, kGrain), page = numberOf(options, "page", 0, 0);
-  for (Result<int64_t> *number : {&grain, &page})
+  Result<int64_t> grain = numberOf(options, "grain", 1, kGrain), page = numberOf(options, "page", 0, 0),
+                  chunk = numberOf(options, "chunk", 1, 0);
+  for (Result<int64_t> *number : {&grain, &page, &chunk})
     if (!*number)
       return number->takeFailure();
   llvm::Expected<CPUTarget> host = resolveCPUTarget("x86-64");
   if (!host)
     return asStatus(host.takeError(), "cannot compile").takeFailure();
-  return std::shared_ptr<const Target>(std::make_shared<CUDA>(std::move(*host), *grain, *page));
+  return std::shared_ptr<const Target>(std::make_shared<CUDA>(std::move(*host), *grain, *page, *chunk));
 }
 
 } // namespace
@@ -87,7 +94,10 @@ TargetDescription describeCUDA() {
   return {"cuda",
           {{"grain", "N", "elements that are worth a block (default 4096)"},
            {"page", "N",
-            "positions of a page of the KV caches, 128 for all kernels; 0 (default): they have none"}},
+            "positions of a page of the KV caches, 128 for all kernels; 0 (default): they have none"},
+           {"chunk", "N",
+            "positions of a prompt that go through at once (default: 2048 tokens of all rows, 512 positions "
+            "at least)"}},
           registerCUDADialectExtensions,
           registerCUDAPasses,
           resolve};

@@ -7,11 +7,11 @@
 
 namespace tessera {
 
-/// linear, einsum -> exec.matmul on a plain weight. Products of at most `tileRows` rows are tiles instead and
-/// fuse with what surrounds them: their time is that of reading the weight. cuBLASLt multiplies f32, bf16 or
-/// f16 by the same, into the same or f32; for other mixtures the operands are widened and the result is
-/// rounded once, which gives the same numbers.
-void addCUDAProductForm(LibraryForms &forms, int64_t tileRows);
+/// linear, einsum -> exec.matmul on a plain weight. Products of few rows (8; 2 where both operands are of one
+/// type of 16 bits) are tiles instead and fuse with what surrounds them: their time is that of reading the
+/// weight. cuBLASLt multiplies f32, bf16 or f16 by the same, into the same or f32; for other mixtures the
+/// operands are widened and the result is rounded once, which gives the same numbers.
+void addCUDAProductForm(LibraryForms &forms);
 
 /// What cuBLASLt does to the sums: it adds a matrix of the result's type (beta = 1) to any product, and bias,
 /// ReLU and GELU (its GELU is the tanh form) where all is of one type. Its kernels read the bias 16 bytes at

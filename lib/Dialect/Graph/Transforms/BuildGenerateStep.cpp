@@ -339,7 +339,8 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
       return signalPassFailure();
     }
     int64_t rows = batch == 0 ? forwardBatch : batch, context = maxSeqLen == 0 ? forwardSeq : maxSeqLen;
-    int64_t piece = chunk == 0 ? std::min<int64_t>(largestChunk, context) : chunk;
+    int64_t largest = std::max<int64_t>(largestChunk, chunkTokens / std::max<int64_t>(rows, 1));
+    int64_t piece = chunk == 0 ? std::min<int64_t>(largest, context) : chunk;
     if (rows < 1 || context < 1 || context > forwardSeq || piece < 1 || piece > context) {
       forward.emitError() << "cannot run with batch " << rows << ", max-seq-len " << context << " and chunk "
                           << piece << ": expected batch >= 1 and 1 <= chunk <= max-seq-len <= " << forwardSeq

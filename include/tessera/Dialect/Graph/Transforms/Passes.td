@@ -41,8 +41,9 @@ def BuildGenerateStep : Pass<"graph-build-generate-step", "::mlir::ModuleOp"> {
   let options = [
     Option<"batch", "batch", "int64_t", "0", "Rows of a step; 0: those of @forward">,
     Option<"maxSeqLen", "max-seq-len", "int64_t", "0", "Positions of the caches, at most those of @forward; 0: those of @forward">,
-    Option<"chunk", "chunk", "int64_t", "0", "Positions of one @prefill; 0: the smaller of largest-chunk and max-seq-len">,
+    Option<"chunk", "chunk", "int64_t", "0", "Positions of one @prefill; 0: the larger of largest-chunk and chunk-tokens / batch, max-seq-len where that is smaller">,
     Option<"largestChunk", "largest-chunk", "int64_t", "128", "Positions of one @prefill at most, if chunk does not say: the target's choice">,
+    Option<"chunkTokens", "chunk-tokens", "int64_t", "0", "Tokens of all rows that one @prefill takes, where that is more for a row than largest-chunk: the target's choice">,
     Option<"page", "page", "int64_t", "0", "Positions of a page of the caches, which a table of pages finds; 0: caches have no pages. The target's choice">,
     Option<"draws", "draws", "bool", "false", "Adds @sample, which draws tokens from the logits of the step before it">,
   ];
