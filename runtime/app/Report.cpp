@@ -282,11 +282,12 @@ static std::string programText(const Manifest &m, const Json &info) {
   };
   for (auto [what, name] : {std::pair("workspace_bytes", "workspace of products"),
                             {"staging_bytes", "staging of collectives"},
-                            {"output_bytes", "outputs kept"},
                             {"code_bytes", "code"}})
     if (double bytes = most(what); bytes > 0)
       text += std::string(", ") + name + " " + mega(bytes);
   text += "; " + mega(most("device_bytes")) + " in all";
+  if (double kept = most("output_bytes"); kept > 0)
+    text += ", and " + mega(kept) + " of outputs kept with --logits";
   if (double pinned = info["pinned_bytes"].get<double>(); pinned > 0)
     text += ", and up to " + mega(pinned) + " of pinned host memory while weights come in";
   text += "\n";

@@ -13,9 +13,10 @@ struct DeviceMemory {
   int64_t weights = 0, arena = 0;
   int64_t workspace = 0; // scratch memory of products
   int64_t staging = 0;   // of collectives whose boxes are packed
-  int64_t outputs = 0;   // that are kept from call to call as inputs of others
+  int64_t outputs = 0;   // that are kept as inputs of other entries, once those are called: with --logits
   int64_t code = 0;
-  int64_t total() const { return weights + arena + workspace + staging + outputs + code; }
+  // What every run takes.
+  int64_t total() const { return weights + arena + workspace + staging + code; }
 };
 
 DeviceMemory deviceMemory(const ts_program &program, const Manifest &manifest, const WeightPlan &plan,
