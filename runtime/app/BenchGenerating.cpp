@@ -38,6 +38,9 @@ BenchPlan checkBenchGenerating(const Manifest &m, const Options &options) {
 }
 
 namespace {
+// Prefills that took so long in all need no further ones.
+constexpr double kEnoughSeconds = 2;
+
 class Bench {
 public:
   Bench(const std::vector<TextSession *> &groups, const BenchPlan &plan)
@@ -117,13 +120,21 @@ void benchOnRank(Rank &rank, const std::vector<TextSession *> &groups, const Ben
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   Bench bench(groups, plan);
+  // Three after the first, or as many as take long enough to tell; one rank's clock decides for all.
   std::vector<double> prefills;
+  double measured = 0;
   for (int round = 0; round < 4; ++round) {
+    uint8_t enough = measured >= kEnoughSeconds;
+    rank.plane().broadcast(&enough, sizeof enough, 0);
+    if (enough)
+      break;
     rank.plane().barrier();
     auto start = Clock::now();
     bench.takePrompts();
-    if (round > 0)
-      prefills.push_back(since(start));
+    if (round == 0)
+      continue;
+    prefills.push_back(since(start));
+    measured += prefills.back();
   }
   // Warm-up, also of a driver that records. The timed steps begin at the same place.
   for (int i = 0; i < 3; ++i)
@@ -134,7 +145,7 @@ void benchOnRank(Rank &rank, const std::vector<TextSession *> &groups, const Ben
   if (!groups[0]->isRoot())
     return;
   std::sort(prefills.begin(), prefills.end());
-  const double prefillRate = double(plan.prompts * plan.promptLength) / prefills[1],
+  const double prefillRate = double(plan.prompts * plan.promptLength) / prefills[prefills.size() / 2],
                decodeRate = double(plan.prompts * plan.decodeSteps) / decode;
   StandardOutput out(&rank.entry());
   if (json) {
