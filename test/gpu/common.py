@@ -14,6 +14,7 @@ import time
 import traceback
 
 BEGAN = time.time()
+ONLY = os.environ.get("TESSERA_GPU_ONLY", "")  # a regular expression: parts whose names it finds nothing in are left out
 BUDGET = float(os.environ.get("TESSERA_GPU_BUDGET", 8.5 * 60))  # seconds of a command, so that it ends within nine minutes
 
 
@@ -157,6 +158,8 @@ class Table:
 
     def part(self, name, function, *arguments):
         """One part of the run: whatever goes wrong within it is a row, and the next part goes on."""
+        if name != "the machine" and not re.search(ONLY, name):
+            return None
         if left() < 5:
             return self.row(name, None, "no time is left; run the command again, or set TESSERA_GPU_BUDGET=SECONDS")
         try:
@@ -168,6 +171,21 @@ class Table:
     def close(self):
         print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped in {time.time() - BEGAN:.0f} s; every command's output is in {logs.folder}")
         sys.exit(bool(self.failed))
+
+
+def expected_tokens(table, title, program, weights, path):
+    """A row: whether the tokens of every prompt of a file (expected.json of test/Inputs/models) are the expected ones."""
+    with open(path) as file:
+        prompts = json.load(file)
+    same = 0
+    for prompt in prompts:
+        code, out, err = run([program, "generate", f"--model={weights}", "--tokens=" + ",".join(map(str, prompt["prompt_tokens"])),
+                              f"--max-new-tokens={len(prompt['generated'])}", "--print-tokens"])
+        if code:
+            return table.row(title, False, last(err))
+        got = next(([int(t) for t in line[8:].split(",")] for line in out.splitlines() if line.startswith("tokens: ")), [])
+        same += len(got) + 1 >= len(prompt["generated"]) and got == prompt["generated"][:len(got)]  # an end token may be left out
+    table.row(title, same == len(prompts), f"{same} of {len(prompts)} prompts as expected")
 
 
 def library_candidates(name, below):

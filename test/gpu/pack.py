@@ -55,6 +55,7 @@ with tempfile.TemporaryDirectory() as work:
         json.dump(made_up, file)
     with open("test/Integration/dtype_prompts.json") as prompts, open(f"{work}/error-prompts.json", "w") as file:
         json.dump(json.load(prompts)["smollm2-135m"], file)
+    shutil.copy(os.path.join(models, "smollm2-135m", "expected.json"), f"{work}/smollm2-expected.json")
     for name, flags in SMOLLM2:
         compile_to(f"{work}/bin/{name}", smollm2, flags + ["--max-seq-len=2048"])
     for name, shape, flags in [LOADING, *(row[:3] for row in SPEED)]:

@@ -117,6 +117,8 @@ def smollm2(name):
     prompt = "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
     code, out, err = run([program(name), "generate", f"--model={weights}", "--prompt=" + prompt, "--max-new-tokens=24"])
     table.row(name, code == 0 and "Paris" in out, last(out if code == 0 else err))
+    if "f32" in name:
+        common.expected_tokens(table, f"{name}: tokens", program(name), weights, os.path.join(folder, "smollm2-expected.json"))
 
 
 def siblings(name):

@@ -1,6 +1,8 @@
-"""A Llama of a given shape in PyTorch, as its users run it for speed: compiled (reduce-overhead), static cache, next token on the device.
+"""A Llama of a given shape in PyTorch, as its users run it for speed: compiled, static cache, next token on the device, a CUDA graph a step.
 
-    torch_llama.py '{"hidden_size": ...}' DTYPE BATCH PROMPT DECODE      one JSON line: medians, compile time left out; and what the machine can do"""
+    torch_llama.py '{"hidden_size": ...}' DTYPE BATCH PROMPT DECODE [--decode-only]      one JSON line: medians, compile time left out; and what the machine can do
+
+With --decode-only the caches hold random numbers in place of a prompt."""
 import json
 import statistics
 import sys
@@ -38,22 +40,50 @@ def rope(x, at):
     return torch.cat((a * c - b * s, b * c + a * s), -1)
 
 
+# Compiled a layer at a time, which is the same code for all of them: a whole model takes minutes. What a layer adds last is added by the next one, so
+# that it can become part of its norm. `mask` null: a prompt, which sees itself.
+@torch.compile(dynamic=False)
+def layer(x, given, at, mask, keys, values, qkv, o, gate_up, down, n1, n2):
+    x = x + given
+    n = F.rms_norm(x, (hidden,), n1, 1e-5)
+    q, k, v = (n @ qkv.T).split((heads * size, kv * size, kv * size), -1)
+    q, k, v = (t.view(batch, -1, h, size).transpose(1, 2) for t, h in ((q, heads), (k, kv), (v, kv)))
+    q, k = rope(q, at), rope(k, at)
+    keys.index_copy_(2, at, k)
+    values.index_copy_(2, at, v)
+    ks, vs = (k, v) if mask is None else (keys, values)
+    y = F.scaled_dot_product_attention(q, ks, vs, attn_mask=mask, is_causal=mask is None, enable_gqa=True)
+    x = x + y.transpose(1, 2).reshape(batch, -1, heads * size) @ o.T
+    gate, up = (F.rms_norm(x, (hidden,), n2, 1e-5) @ gate_up.T).chunk(2, -1)
+    return x, (F.silu(gate) * up) @ down.T
+
+
+@torch.compile(dynamic=False)
+def tail(x, given):
+    return (F.rms_norm(x[:, -1:] + given[:, -1:], (hidden,), last, 1e-5) @ head.T).argmax(-1)
+
+
 def forward(tokens, at, causal):
     x = F.embedding(tokens, embed)
+    given = torch.zeros_like(x)
     mask = None if causal else (torch.arange(context, device="cuda")[None, None, None] <= at[None, None, :, None])
     for number, w in enumerate(blocks):
-        n = F.rms_norm(x, (hidden,), w["n1"], 1e-5)
-        q, k, v = (n @ w["qkv"].T).split((heads * size, kv * size, kv * size), -1)
-        q, k, v = (t.view(batch, -1, h, size).transpose(1, 2) for t, h in ((q, heads), (k, kv), (v, kv)))
-        q, k = rope(q, at), rope(k, at)
-        keys[number].index_copy_(2, at, k)
-        values[number].index_copy_(2, at, v)
-        ks, vs = (k, v) if causal else (keys[number], values[number])
-        y = F.scaled_dot_product_attention(q, ks, vs, attn_mask=mask, is_causal=causal, enable_gqa=True)
-        x = x + y.transpose(1, 2).reshape(batch, -1, heads * size) @ w["o"].T
-        gate, up = (F.rms_norm(x, (hidden,), w["n2"], 1e-5) @ w["gate_up"].T).chunk(2, -1)
-        x = x + (F.silu(gate) * up) @ w["down"].T
-    return (F.rms_norm(x[:, -1:], (hidden,), last, 1e-5) @ head.T).argmax(-1)
+        x, given = layer(x, given, at, mask, keys[number], values[number], *(w[name] for name in ("qkv", "o", "gate_up", "down", "n1", "n2")))
+    return tail(x, given)
+
+
+def recorded(function):
+    """One CUDA graph of a call, as reduce-overhead makes it."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            function()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        function()
+    return graph
 
 
 def seconds(function, times):
@@ -68,26 +98,29 @@ def seconds(function, times):
 
 
 with torch.no_grad():
-    step = torch.compile(forward, mode="reduce-overhead", dynamic=False)
-    first = torch.compile(forward, dynamic=False)
     tokens = torch.randint(0, shape["vocab_size"], (batch, prompt), device="cuda")
-    everything = torch.arange(prompt, device="cuda")
-    for _ in range(2):
-        first(tokens, everything, True)
-    prefill = seconds(lambda: first(tokens, everything, True), 5)
-    token = tokens[:, :1].clone()
-    at = torch.tensor([prompt], device="cuda")
+    if "--decode-only" in sys.argv:
+        prefill = None
+        keys.normal_()
+        values.normal_()
+    else:
+        everything = torch.arange(prompt, device="cuda")
+        first = recorded(lambda: forward(tokens, everything, True))
+        prefill = seconds(first.replay, 5)
+    token, at = tokens[:, :1].clone(), torch.tensor([prompt], device="cuda")
+
+    def step():
+        token.copy_(forward(token, at, False))
+        at.add_(1)
+
+    graph = recorded(step)
 
     def run():
-        here = at.clone()
-        current = token
+        at.fill_(prompt)
         for _ in range(decode):
-            torch.compiler.cudagraph_mark_step_begin()
-            current = step(current, here, False).clone()
-            here += 1
+            graph.replay()
 
-    run()
-    decoding = seconds(run, 3) / decode
+    decoding = seconds(run, 4) / decode
     # What the machine can do, in the same run.
     big = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
     read = big.numel() / seconds(lambda: big.view(torch.int64).sum(), 10)
