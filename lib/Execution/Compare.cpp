@@ -1,6 +1,7 @@
 //===- Compare.cpp - The machine against the interpreter ------------------===//
 #include "tessera/Execution/Compare.h"
 
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Reference/Judge.h"
 
@@ -289,6 +290,8 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
     weights = file.take();
     if (Status s = writeParameters(*named, parameters, weights->path()); !s)
       return s.takeFailure();
+    for (auto parameter : named->getOps<graph::ParameterOp>()) // they are floats now
+      parameter->removeAttr(graph::kHeldAttr);
   }
   // The interpreter may be asked again: what is compiled is a copy.
   OwningOpRef<ModuleOp> compiled(cast<ModuleOp>(named->clone()));

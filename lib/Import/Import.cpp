@@ -1,6 +1,8 @@
 //===- Import.cpp - Finds the family and builds its program ---------------===//
 #include "tessera/Import/Import.h"
 
+#include "HeldTypes.h"
+
 #include "tessera/Import/Family.h"
 #include "tessera/Import/GGUF/GgufSettings.h"
 #include "tessera/Import/HuggingFace/JsonSettings.h"
@@ -228,6 +230,7 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
       return s.takeFailure();
 
   OwningOpRef<ModuleOp> module = model.finish(logits, sources);
+  noteHeldTypes(*module, file);
   Builder b(&context);
   (*module)->setAttr(kArchitectureAttr, b.getStringAttr(described->family->name));
   (*module)->setAttr(kMaxPositionsAttr, b.getI64IntegerAttr(config.maxPositions));

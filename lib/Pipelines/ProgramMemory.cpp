@@ -33,6 +33,19 @@ static int64_t weightBytes(graph::ParameterOp op, const Target &target) {
     weight.isPacked = true;
     weight.bytes =
         target.packedBytes(rows, rows ? elements / rows : 0, *exec::elementDType(type.getElementType()));
+    if (auto held = op->getAttrOfType<ArrayAttr>(exec::kHeldAttr)) {
+      auto columns = [&](ArrayRef<int64_t> layer) {
+        ArrayRef<int64_t> dims = layer.drop_front(size_t(outDims.getInt()));
+        return std::vector<int64_t>(dims.begin(), dims.end());
+      };
+      auto global = cast<RankedTensorType>(op.getType()).getShape().drop_front(op.getStacked() ? 1 : 0);
+      io::BlockColumns lie(columns(global), columns(shape));
+      for (auto name : held.getAsRange<StringAttr>())
+        weight.each.push_back(target.blockBytes(*io::weightTypeFromFileName(name.getValue()), rows, lie));
+      weight.bytes = weight.each.front();
+      if (weight.each.size() == 1)
+        weight.each.clear();
+    }
   }
   return weight.total();
 }

@@ -36,7 +36,7 @@ static void addValues(const std::vector<CallSpec> &calls, int64_t id, std::set<s
 static Json stepJson(const Manifest &manifest, const WeightPlan &plan, const EntrySpec &entry) {
   int64_t bytesRead = 0; // of tables of which rows are looked up, too
   for (int64_t i : entry.paramsRead)
-    bytesRead += plan.param(i).layers * plan.param(i).layout->bytes;
+    bytesRead += plan.param(i).layerOffsets.back();
   auto names = [](const std::vector<int64_t> &numbers, const auto &specs) {
     Json list = Json::array();
     for (int64_t i : numbers)
@@ -111,21 +111,50 @@ static std::vector<Padded> paddedDims(const Manifest &m) {
   return list;
 }
 
+// How a parameter is held: types, and of how many of its layers.
+static std::map<std::string, int64_t> heldLayers(const ParamSpec &spec) {
+  int64_t layers = std::max<int64_t>(spec.layers, 1);
+  std::map<std::string, int64_t> held;
+  if (!spec.isHeldInBlocks())
+    return {{io::traits(spec.dtype).name, layers}};
+  for (int64_t layer = 0; layer < layers; ++layer)
+    ++held[io::dtypeName(spec.heldType(layer))];
+  return held;
+}
+
+// "Q4_K and Q6_K"
+static std::string heldTypesText(const ParamSpec &spec) {
+  std::string text;
+  for (const auto &[type, layers] : heldLayers(spec))
+    text += (text.empty() ? "" : " and ") + type;
+  return text;
+}
+
+// Bytes of a layer as blocks or elements alone, without padding.
+static double plainBytes(const ParamSpec &spec, int64_t layer) {
+  io::DType type = spec.isHeldInBlocks() ? spec.heldType(layer) : spec.dtype;
+  return double(elementCount(spec.local)) / double(io::blockElements(type)) * double(io::blockBytes(type));
+}
+
 // What a rank holds: weights with what the packed form adds, and states.
 static Json weightsJson(const WeightPlan &plan) {
   Json list = Json::array();
   for (int64_t i = 0; i < plan.count(); ++i) {
     const WeightPlan::Param &p = plan.param(i);
     int64_t bytes =
-        p.layers * (p.stride + (p.plain ? p.plain->bytes : 0)); // a variable may lie in both forms
-    list.push_back(
-        {{"name", p.spec->name},
-         {"stored", io::traits(p.spec->dtype).name},
-         {"layers", p.spec->layers},
-         {"shape", p.spec->local},
-         {"packed", p.layout->packed},
-         {"bytes", bytes},
-         {"packing_bytes", bytes - p.layers * io::bytesOf(p.spec->dtype, elementCount(p.spec->local))}});
+        p.layerOffsets.back() + (p.plain ? p.layers * p.plain->bytes : 0); // a variable may lie in both
+    double plain = 0;
+    for (int64_t layer = 0; layer < p.layers; ++layer)
+      plain += plainBytes(*p.spec, layer);
+    list.push_back({{"name", p.spec->name},
+                    {"stored", heldTypesText(*p.spec)},
+                    {"layers", p.spec->layers},
+                    {"shape", p.spec->local},
+                    {"packed", p.layout->packed},
+                    {"bytes", bytes},
+                    {"packing_bytes", bytes - int64_t(plain)}});
+    if (p.spec->isHeldInBlocks())
+      list.back()["held"] = heldLayers(*p.spec);
   }
   return list;
 }
@@ -148,6 +177,8 @@ static Json productsJson(const Manifest &m) {
                     {"weight", io::traits(spec.w).name},
                     {"accumulated", io::traits(MatmulSpec::sum).name},
                     {"result", io::traits(spec.y).name}};
+    if (spec.param >= 0 && m.params[size_t(spec.param)].isHeldInBlocks())
+      product["held"] = heldTypesText(m.params[size_t(spec.param)]);
     if (std::find(list.begin(), list.end(), product) == list.end())
       list.push_back(std::move(product));
   }
@@ -176,7 +207,13 @@ static Json memoryJson(const Manifest &m, const WeightPlan &plan) {
     const ParamSpec &spec = *plan.param(i).spec;
     std::string type = io::traits(spec.dtype).name;
     bool isMaster = m.train && spec.variable && !m.dtype.empty() && type != m.dtype;
-    memory[spec.isState() ? "moments" : isMaster ? "masters" : "parameters"][type] += plan.bytes(i);
+    auto &kind = memory[spec.isState() ? "moments" : isMaster ? "masters" : "parameters"];
+    const WeightPlan::Param &p = plan.param(i);
+    if (!spec.isHeldInBlocks())
+      kind[type] += plan.bytes(i);
+    for (int64_t layer = 0; layer < p.layers && spec.isHeldInBlocks(); ++layer)
+      kind[io::dtypeName(spec.heldType(layer))] +=
+          p.layerOffsets[size_t(layer) + 1] - p.layerOffsets[size_t(layer)];
   }
   return memory;
 }
@@ -297,9 +334,9 @@ static std::string programText(const Manifest &m, const Json &info) {
       kinds += (kinds.empty() ? "" : ", ") + kind + " " + mega(bytes.get<double>()) + " " + type;
   text += "memory       " + kinds + "\n";
   for (const Json &p : info["products"])
-    text += "products     " + p["x"].get<std::string>() + " by weights of " + p["weight"].get<std::string>() +
-            ", added up in " + p["accumulated"].get<std::string>() + ", rounded to " +
-            p["result"].get<std::string>() + "\n";
+    text += "products     " + p["x"].get<std::string>() + " by weights of " +
+            p.value("held", p["weight"].get<std::string>()) + ", added up in " +
+            p["accumulated"].get<std::string>() + ", rounded to " + p["result"].get<std::string>() + "\n";
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "ManifestCheck.h"
 #include "CallReader.h"
 #include "tessera/runtime/core/Fields.h"
+#include "tessera/runtime/core/SourceView.h"
 
 #include <algorithm>
 #include <set>
@@ -74,7 +75,22 @@ struct Checker {
       total += count;
     }
     require(total == elementCount(p.shape), where, "the sources do not fill the shape");
+    heldInBlocks(p, where);
     optimizerState(p, where);
+  }
+  // Rows of the packed matrix are rows of the file, in whole blocks.
+  void heldInBlocks(const ParamSpec &p, const std::string &where) const {
+    if (!p.isHeldInBlocks())
+      return;
+    require(p.packOutDims && !p.variable, where, "is held in blocks, and not packed or updated");
+    require(p.held.size() == 1 || int64_t(p.held.size()) == p.layers, where,
+            "has " + std::to_string(p.held.size()) + " types of layers");
+    int64_t columns = elementCount(Shape(p.shape.begin() + *p.packOutDims, p.shape.end()));
+    for (io::DType type : p.held)
+      require(io::isQuantized(type) && columns % io::blockElements(type) == 0, where,
+              std::string("cannot be held as ") + io::dtypeName(type));
+    for (const ParamSource &s : p.sources)
+      require(SourceView(s).hasWholeRows(columns), where, "rows of its blocks are no rows of the file");
   }
   // A state lies as its weight does in the file: it is saved under the same names.
   void optimizerState(const ParamSpec &p, const std::string &where) const {

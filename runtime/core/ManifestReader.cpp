@@ -198,6 +198,8 @@ static ParamSpec readParam(const Json &json) {
     param.packOutDims = form["out_dims"].get<int64_t>();
     form.checkAllRead();
   }
+  for (const Json &held : fields.get("held", Json::array()))
+    param.held.push_back(io::weightTypeFromFileName(held.get<std::string>()).value_or(io::DType::Bool));
   param.variable = fields.get("variable", false);
   param.layerBytes = fields.get("layer_bytes", int64_t(0));
   param.mean = fields.get("mean", 0.0);

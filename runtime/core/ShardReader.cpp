@@ -59,6 +59,12 @@ ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &me
   globalColumns_ = globalIndices(param, mesh, rank, outDims, param.shape.size());
   rows_ = int64_t(globalRows_.size());
   columns_ = int64_t(globalColumns_.size());
+  io::BlockColumns columns(Shape(param.shape.begin() + outDims, param.shape.end()),
+                           Shape(param.local.begin() + outDims, param.local.end()));
+  for (int64_t c = 0; c < columns.chunks && columns_ > 0; ++c) {
+    auto first = globalColumns_.begin() + c * columns.length, last = first + columns.length;
+    chunks_.push_back({int32_t(std::max<int64_t>(*first, 0)), int32_t(std::find(first, last, -1) - first)});
+  }
 }
 
 ShardReader::ShardReader(const ParamSpec &param, int64_t outDims, const Mesh &mesh, int64_t rank,
@@ -249,6 +255,42 @@ void ShardReader::readAs(io::DType type, int64_t layer, int64_t begin, int64_t c
   wide.resize(size_t(count * columns_));
   read(layer, begin, count, wide.data());
   io::traits(type).narrow(wide.data(), count * columns_, out);
+}
+
+void ShardReader::blockRows(io::DType type, int64_t layer, int64_t begin, int64_t count, const uint8_t **rows,
+                            std::vector<uint8_t> &madeUp) const {
+  const int64_t rowBytes = io::bytesOf(type, tail_);
+  if (!model_) {
+    madeUp.resize(size_t(count * rowBytes));
+    std::vector<float> wide(static_cast<size_t>(tail_));
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t row = globalRows_[begin + i];
+      rows[i] = row < 0 ? nullptr : madeUp.data() + i * rowBytes;
+      for (int64_t c = 0; c < tail_ && row >= 0; ++c)
+        wide[size_t(c)] = randomWeight(
+            randomBits(seed_, uint64_t(firstLayer_ + layer), uint64_t(row * tail_ + c)), scale_, mean_);
+      if (row >= 0)
+        io::traits(type).narrow(wide.data(), tail_, madeUp.data() + i * rowBytes);
+    }
+    return;
+  }
+  for (const auto &source : sources_)
+    if (const io::TensorInfo &tensor = *source->tensors[layer]; tensor.dtype != type)
+      throw Error("cannot load weights", model_->path() + ", tensor " + tensor.name,
+                  std::string("its type is ") + io::dtypeName(tensor.dtype) +
+                      ", the program was compiled for " + io::dtypeName(type),
+                  "compile that model");
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t row = globalRows_[begin + i], first = row * tail_;
+    auto source = std::find_if(sources_.begin(), sources_.end(),
+                               [&](const auto &s) { return row >= 0 && s->holds(first); });
+    rows[i] = nullptr;
+    if (source == sources_.end())
+      continue;
+    const Source &from = **source;
+    int64_t element = from.start + from.offset((first - from.base) / tail_, 0, from.rowDims);
+    rows[i] = from.tensors[layer]->data + io::bytesOf(type, element);
+  }
 }
 
 void ShardReader::release(int64_t layer) const {

@@ -34,6 +34,18 @@ int64_t SourceView::dimsOfRows(int64_t tail) const {
   return -1;
 }
 
+bool SourceView::hasWholeRows(int64_t tail) const {
+  int64_t rows = dimsOfRows(tail), inner = 1;
+  if (rows < 0 || tail <= 0 || start % tail != 0)
+    return false;
+  for (int64_t d = dims() - 1; d >= 0; --d) {
+    if (d >= rows ? sizes[d] > 1 && strides[d] != inner : sizes[d] > 1 && strides[d] % tail != 0)
+      return false;
+    inner *= sizes[d];
+  }
+  return true;
+}
+
 std::vector<int64_t> globalIndices(const ParamSpec &param, const Mesh &mesh, int64_t rank, size_t first,
                                    size_t last) {
   std::vector<int64_t> indices = {0};

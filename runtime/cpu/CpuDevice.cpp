@@ -19,6 +19,15 @@ CpuWeightLayout::CpuWeightLayout(const ParamSpec &spec) {
   rows = elementCount(Shape(spec.local.begin(), spec.local.begin() + rowDims(spec)));
   columns = rows ? elements / rows : 0;
   packed = spec.packOutDims.has_value();
+  if (spec.isHeldInBlocks()) {
+    auto inDims = [&](const Shape &shape) { return Shape(shape.begin() + *spec.packOutDims, shape.end()); };
+    blocks.emplace(rows, io::BlockColumns(inDims(spec.shape), inDims(spec.local)));
+    rowBlock = io::kUnitRows;
+    for (io::DType held : spec.held)
+      eachBytes.push_back(blocks->bytes(held));
+    bytes = *std::min_element(eachBytes.begin(), eachBytes.end());
+    return;
+  }
   if (packed) {
     pack.emplace(rows, columns, type);
     rowBlock = pack->block;
@@ -52,6 +61,10 @@ std::unique_ptr<Module> CpuDevice::load(const ts_program &program) {
 std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const WeightLayout *layout) {
   GemmTypes types{spec.x, spec.w, spec.y};
   GemmEpilogue epilogue{spec.bias, spec.addend, spec.function};
+  auto *held = static_cast<const CpuWeightLayout *>(layout);
+  if (held && held->blocks)
+    return std::make_unique<CpuProduct>(
+        Gemm(spec.m, *held->blocks, types, pool_, epilogue, spec.xTransposed));
   return std::make_unique<CpuProduct>(Gemm(spec.m, spec.n, spec.k, types, layout && layout->packed, pool_,
                                            epilogue, {spec.xTransposed, spec.wTransposed}));
 }
@@ -71,6 +84,14 @@ float *CpuDevice::storeInPlace(const WeightLayout &layout, void *weight, int64_t
   return layout.packed || layout.type != io::DType::F32
              ? nullptr
              : static_cast<float *>(weight) + begin * layout.columns;
+}
+
+void CpuDevice::storeBlocks(const WeightLayout &layout, io::DType type, void *weight, int64_t begin,
+                            int64_t count, const BlockRows &rows) {
+  const BlockWeight &held = *static_cast<const CpuWeightLayout &>(layout).blocks;
+  if (begin == 0)
+    held.writeHeader(type, rows.chunks, weight);
+  held.writeRows(type, rows.chunks, begin, count, rows.rows, weight);
 }
 
 void CpuDevice::finish(CpuStream &stream, uint64_t place) {

@@ -23,7 +23,8 @@ struct CpuProduct final : Product {
 
 struct CpuWeightLayout final : WeightLayout {
   explicit CpuWeightLayout(const ParamSpec &spec);
-  std::optional<PackedLayout> pack; // if `packed`
+  std::optional<PackedLayout> pack;  // if `packed`, and not in blocks
+  std::optional<BlockWeight> blocks; // of what is held in blocks
 };
 
 // A place among the tasks posted to a stream; all else is done when the call returns.
@@ -50,6 +51,8 @@ public:
   void store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
              const float *rows) override;
   float *storeInPlace(const WeightLayout &layout, void *weight, int64_t begin) override;
+  void storeBlocks(const WeightLayout &layout, io::DType type, void *weight, int64_t begin, int64_t count,
+                   const BlockRows &rows) override;
   bool worksInCalls() const override { return true; }
   void *view(const void *address) override { return const_cast<void *>(address); }
 

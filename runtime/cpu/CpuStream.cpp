@@ -49,19 +49,24 @@ void CpuStream::multiply(Product &product, const ProductOperands &o) {
 void CpuStream::gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base,
                        int64_t rows, void *out) {
   begin();
-  const PackedLayout &pack = *static_cast<const CpuWeightLayout &>(layout).pack;
-  int64_t rowBytes = io::bytesOf(pack.type, pack.k);
+  auto &held = static_cast<const CpuWeightLayout &>(layout);
+  int64_t rowBytes = io::bytesOf(layout.type, layout.columns);
   ThreadPool &pool = device_.pool_;
-  int64_t parts = std::min<int64_t>(pool.size(), std::max<int64_t>(rows * pack.k / 8192, 1));
+  int64_t parts = std::min<int64_t>(pool.size(), std::max<int64_t>(rows * layout.columns / 8192, 1));
   pool.parallel(int(parts), [&](int part) {
     Range range = splitRange(rows, parts, part);
+    std::vector<float> wide(held.blocks ? size_t(layout.columns) : 0), panel;
     for (int64_t i = range.begin; i < range.end; ++i) {
       int64_t row = ids[i] - base;
       char *to = static_cast<char *>(out) + i * rowBytes;
-      if (row >= 0 && row < pack.n)
-        pack.unpackRow(row, w, to);
-      else
+      if (row < 0 || row >= layout.rows) {
         memset(to, 0, size_t(rowBytes));
+      } else if (held.blocks) {
+        held.blocks->readRow(w, row, wide.data(), panel);
+        io::traits(layout.type).narrow(wide.data(), layout.columns, to);
+      } else {
+        held.pack->unpackRow(row, w, to);
+      }
     }
   });
 }

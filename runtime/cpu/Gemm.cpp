@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 namespace tessera::runtime {
@@ -69,7 +70,7 @@ static WeightFormat formatOf(io::DType type) {
 
 // Own kernels read and write float32: what is of another type is converted.
 static bool isConverted(io::DType type) {
-  if (!io::traits(type).widen || !io::traits(type).narrow)
+  if (!io::traits(type).widen || !io::traits(type).narrow || io::isQuantized(type))
     throw Error("cannot compute a product", io::dtypeName(type), "operands of this type are not floats",
                 "convert them before");
   return type != io::DType::F32;
@@ -89,8 +90,10 @@ struct Gemm::State {
   // where it is so already; but where there is an addend y is kept apart from it.
   std::vector<float> x, y;
   GemmEpilogue epilogue;
-  bool byColumns = false; // parts of y
+  bool byColumns = false;                  // parts of y
+  std::optional<BlockProduct> blocks = {}; // W is held so
 
+  void makeRows();
   bool makeParts();
   bool makeEachPart();
   Range partOfRows(int64_t part) const;
@@ -155,6 +158,14 @@ Range Gemm::State::partOfColumns(int64_t part) const {
   return {std::min(units.begin * kColumnUnit, n), std::min(units.end * kColumnUnit, n)};
 }
 
+// What own kernels need of x and y.
+void Gemm::State::makeRows() {
+  if (isConverted(types.x) || transposed.x)
+    x.resize(size_t(m * k));
+  if (isConverted(types.y) || epilogue.addend)
+    y.resize(size_t(m * n));
+}
+
 // Whether oneDNN computes it, and its code for each thread's share.
 bool Gemm::State::makeParts() {
   int64_t count = pool.size();
@@ -215,19 +226,35 @@ Gemm::Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, Thread
     throw Error("cannot compute a product", "packed weights", "they are read in one orientation",
                 "compile it again with this version of llm-compile");
   s.weight = {s.layout.n, s.layout.k, s.layout.block, s.layout.paddedN, s.layout.paddedK};
-  if (s.makeParts())
-    return;
-  if (isConverted(types.x) || transposed.x)
-    s.x.resize(size_t(m * k));
-  if (isConverted(types.y) || epilogue.addend)
-    s.y.resize(size_t(m * n));
+  if (!s.makeParts())
+    s.makeRows();
+}
+
+Gemm::Gemm(int64_t m, const BlockWeight &weight, GemmTypes types, ThreadPool &pool, GemmEpilogue epilogue,
+           bool xTransposed)
+    : state_(new State{m,
+                       weight.n,
+                       weight.k,
+                       types,
+                       /*packed=*/true,
+                       {xTransposed, false},
+                       pool,
+                       PackedLayout(weight.n, weight.k, io::DType::F32),
+                       WeightFormat::F32,
+                       {},
+                       {},
+                       {},
+                       {},
+                       epilogue}) {
+  state_->blocks.emplace(weight, m, pool.size());
+  state_->makeRows();
 }
 
 Gemm::~Gemm() = default;
 Gemm::Gemm(Gemm &&) noexcept = default;
 
 const char *Gemm::implementation() const {
-  return state_->parts.empty() ? "own" : state_->parts[0]->implementation();
+  return state_->blocks ? "blocks" : state_->parts.empty() ? "own" : state_->parts[0]->implementation();
 }
 
 void Gemm::State::runParts(const void *x, const void *w, void *y, const void *addend) {
@@ -280,12 +307,16 @@ void Gemm::run(const void *x, const void *w, void *y, const void *bias, const vo
   float *wideY = s.y.empty() ? static_cast<float *>(y) : s.y.data();
   const GemmKernelSet &kernels = gemmKernels()[s.format];
   int64_t perUnit = s.packed || s.transposed.w ? 16 : 1, units = (s.n + perUnit - 1) / perUnit;
+  if (s.blocks)
+    s.blocks->begin(w, wideX);
   // A thread is worth about a microsecond: 64 KiB of weights.
-  int64_t parts = std::min<int64_t>(
-      {int64_t(s.pool.size()), units, 1 + s.n * s.k * io::blockBytes(s.types.w) / (64 << 10)});
+  int64_t bytes = s.blocks ? s.blocks->bytes() * 2 : s.n * s.k * io::blockBytes(s.types.w);
+  int64_t parts = std::min<int64_t>({int64_t(s.pool.size()), units, 1 + bytes / (64 << 10)});
   s.pool.parallel(int(std::max<int64_t>(parts, 1)), [&](int part) {
     Range r = splitRange(units, std::max<int64_t>(parts, 1), part);
-    if (s.packed)
+    if (s.blocks)
+      s.blocks->columns(part, r.begin, r.end, wideY);
+    else if (s.packed)
       kernels.packedColumns(s.weight, w, s.m, wideX, wideY, r.begin, r.end);
     else if (s.transposed.w)
       kernels.transposedColumns(s.m, s.n, s.k, wideX, w, wideY, r.begin, r.end);

@@ -2,6 +2,8 @@
 #ifndef TESSERA_RUNTIME_CPU_GEMMKERNELS_H
 #define TESSERA_RUNTIME_CPU_GEMMKERNELS_H
 
+#include "BlockKernels.h"
+
 #include <stdint.h>
 
 namespace tessera::runtime {
@@ -32,6 +34,14 @@ struct GemmKernelSet {
 struct GemmKernels {
   GemmKernelSet sets[3]; // by WeightFormat
   const GemmKernelSet &operator[](WeightFormat format) const { return sets[int(format)]; }
+
+  // Of types of blocks, in the order of io::DType from Q8_0 on.
+  BlockKernelSet blocks[9];
+  // Rows of a panel that go through one tile: a multiple of 16.
+  int panelRows;
+  // y[r, 0..columns) = x[r, :] . panel for m rows: panel[i * stride + column], columns <= panelRows.
+  void (*panelColumns)(int64_t m, int64_t k, const float *x, const float *panel, int64_t stride, float *y,
+                       int64_t ldy, int64_t columns);
 };
 
 // The fastest that this machine runs.

@@ -245,11 +245,26 @@ void transposedColumns(int64_t m, int64_t n, int64_t k, const float *x, const vo
   }
 }
 
+void panelColumns(int64_t m, int64_t k, const float *x, const float *panel, int64_t stride, float *y,
+                  int64_t ldy, int64_t columns) {
+  tileColumns<F32, 4>((columns + 15) / 16, m, x, k, panel, stride, k, y, ldy, columns);
+}
+
 } // namespace
+} // namespace tessera::runtime
+
+#include "BlockKernelsImpl.h"
+
+namespace tessera::runtime {
 
 extern const GemmKernels TESSERA_ISA;
 const GemmKernels TESSERA_ISA = {{{packedColumns<F32>, plainColumns<F32>, transposedColumns<F32>},
                                   {packedColumns<BF16>, plainColumns<BF16>, transposedColumns<BF16Across>},
-                                  {packedColumns<F16>, plainColumns<F16>, transposedColumns<F16>}}};
+                                  {packedColumns<F16>, plainColumns<F16>, transposedColumns<F16>}},
+                                 {kernelsOf<HeldQ8_0>, kernelsOf<HeldQ4_1>, kernelsOf<HeldQ4_0>,
+                                  kernelsOf<HeldQ5_0>, kernelsOf<HeldQ5_1>, kernelsOf<HeldQ4_K>,
+                                  kernelsOf<HeldQ5_K>, kernelsOf<HeldQ6_K>, kernelsOf<HeldMXFP4>},
+                                 16 * mostVectors,
+                                 panelColumns};
 
 } // namespace tessera::runtime

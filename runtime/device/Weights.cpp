@@ -1,10 +1,16 @@
 #include "tessera/runtime/device/Weights.h"
+#include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/HeldBytes.h"
 
 #include <algorithm>
 #include <atomic>
 
 namespace tessera::runtime {
+
+void Device::storeBlocks(const WeightLayout &, io::DType type, void *, int64_t, int64_t, const BlockRows &) {
+  throw Error("cannot load weights", io::dtypeName(type), "this device holds no weights in blocks",
+              "compile it again with this version of llm-compile");
+}
 
 int64_t rowDims(const ParamSpec &spec) {
   return spec.packOutDims ? *spec.packOutDims : std::max<int64_t>(int64_t(spec.local.size()) - 1, 0);
@@ -17,7 +23,11 @@ static ParamSpec plainSpec(ParamSpec spec) {
 }
 
 static HeldWeight heldAs(const WeightPlan::Param &p) {
-  return {p.layers, p.layout->bytes, p.layout->packed, p.spec->layerBytes, p.plain ? p.plain->bytes : 0};
+  HeldWeight held{p.layers, p.layout->bytes, p.layout->packed, p.spec->layerBytes,
+                  p.plain ? p.plain->bytes : 0};
+  if (p.layout->eachBytes.size() > 1)
+    held.each = p.layout->eachBytes;
+  return held;
 }
 
 WeightPlan::WeightPlan(const Manifest &manifest, const Driver &driver) : driver_(driver) {
@@ -29,7 +39,8 @@ WeightPlan::WeightPlan(const Manifest &manifest, const Driver &driver) : driver_
     if (p.layout->packed && spec.variable)
       p.plain = driver.layout(plainSpec(spec));
     const HeldWeight held = heldAs(p);
-    p.stride = held.stride();
+    for (int64_t layer = 0; layer <= p.layers; ++layer)
+      p.layerOffsets.push_back(held.offset(layer));
     p.offset = bytes_;
     if (!p.layout->packed || p.plain)
       p.plainOffset = p.offset + (p.plain ? held.first() : 0);
@@ -59,14 +70,23 @@ struct Load {
   ThreadPool &pool;
   const std::function<void(int64_t)> &onBytes;
 
-  // All layers of one form of a parameter.
-  void form(const ParamSpec &spec, const WeightLayout &layout, int64_t layers, int64_t stride,
-            char *to) const {
+  // One item of the work on a parameter that is held in blocks.
+  void blocks(const ShardReader &reader, const WeightLayout &layout, io::DType type, int64_t layer,
+              int64_t begin, int64_t count, char *held) const {
+    std::vector<const uint8_t *> rows(static_cast<size_t>(count));
+    std::vector<uint8_t> madeUp;
+    reader.blockRows(type, layer, begin, count, rows.data(), madeUp);
+    device.storeBlocks(layout, type, held, begin, count, {reader.chunks(), rows.data()});
+  }
+
+  // All layers of one form of a parameter, at `offsets` from `to`.
+  void form(const ParamSpec &spec, const WeightLayout &layout, int64_t layers,
+            const std::vector<int64_t> &offsets, char *to) const {
     int64_t rowDimensions = rowDims(spec);
     const io::ModelFile *model = spec.isState() ? origin.states.at(spec.state) : origin.model;
     ShardReader reader = model ? ShardReader(spec, rowDimensions, mesh, rank, *model)
                                : ShardReader(spec, rowDimensions, mesh, rank, origin.seed);
-    bool beside = stride == layout.bytes; // the few that lie apart come from here
+    bool beside = offsets.back() == layers * layout.bytes; // the few that lie apart come from here
     // Devices count layers from 0.
     if (!model && !layout.packed && beside && reader.random().firstLayer == 0 &&
         device.storeRandom(module, layout, layers, to, reader.random())) {
@@ -87,11 +107,13 @@ struct Load {
         for (int64_t item; !failed && (item = next.fetch_add(1)) < itemsPerLayer * layers;) {
           int64_t layer = item / itemsPerLayer, begin = item % itemsPerLayer * rowsPerItem;
           int64_t count = std::min(rowsPerItem, reader.rows() - begin);
-          char *held = to + layer * stride;
+          char *held = to + offsets[size_t(layer)];
           auto write = [&](int64_t first, int64_t rows, void *out) {
             reader.readAs(layout.type, layer, first, rows, out);
           };
-          if (!layout.packed && device.storeRows(layout, held, begin, count, write)) {
+          if (spec.isHeldInBlocks()) {
+            blocks(reader, layout, spec.heldType(layer), layer, begin, count, held);
+          } else if (!layout.packed && device.storeRows(layout, held, begin, count, write)) {
             // on its way
           } else if (float *inPlace = device.storeInPlace(layout, held, begin)) {
             reader.read(layer, begin, count, inPlace);
@@ -101,7 +123,9 @@ struct Load {
             device.store(layout, held, begin, count, scratch.data());
           }
           if (onBytes)
-            onBytes(io::bytesOf(spec.dtype, count * reader.columns()));
+            onBytes(spec.isHeldInBlocks()
+                        ? (offsets[size_t(layer) + 1] - offsets[size_t(layer)]) * count / layout.rows
+                        : io::bytesOf(spec.dtype, count * reader.columns()));
         }
       } catch (...) {
         failed = true;
@@ -122,9 +146,13 @@ void loadWeights(const WeightPlan &plan, const Mesh &mesh, int64_t rank, const W
     const WeightPlan::Param &p = plan.param(i);
     if (!origin.loads(*p.spec)) // zero, as the device gave it
       continue;
-    load.form(*p.spec, *p.layout, p.layers, p.stride, weights + p.offset);
-    if (p.plain)
-      load.form(plainSpec(*p.spec), *p.plain, p.layers, p.plain->bytes, weights + p.plainOffset);
+    load.form(*p.spec, *p.layout, p.layers, p.layerOffsets, weights + p.offset);
+    if (!p.plain)
+      continue;
+    std::vector<int64_t> offsets;
+    for (int64_t layer = 0; layer <= p.layers; ++layer)
+      offsets.push_back(layer * p.plain->bytes);
+    load.form(plainSpec(*p.spec), *p.plain, p.layers, offsets, weights + p.plainOffset);
   }
   device.finishStores();
 }

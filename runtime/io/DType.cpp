@@ -1,5 +1,5 @@
-// The rows of the table. What the functions do is in DTypeConvert.cpp, DTypeBlocks.cpp, DTypePack.cpp and
-// DTypeReduce.cpp.
+// The rows of the table. What the functions do is in DTypeConvert.cpp, DTypeBlocks.cpp, DTypeQuantize.cpp,
+// DTypePack.cpp and DTypeReduce.cpp.
 #include "tessera/runtime/io/DType.h"
 #include "DTypeFunctions.h"
 
@@ -24,15 +24,15 @@ static constexpr DTypeTraits table[] = {
     {"U16", nullptr, 1, 2, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
     {"U8", nullptr, 1, 1, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
     {"BOOL", "i1", 1, 1, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
-    {"Q8_0", nullptr, 32, 34, widenQ8_0, nullptr, 0, nullptr, nullptr, nullptr},
-    {"Q4_0", nullptr, 32, 18, widenQ4_0, nullptr, 0, nullptr, nullptr, nullptr},
-    {"Q4_1", nullptr, 32, 20, widenQ4_1, nullptr, 0, nullptr, nullptr, nullptr},
-    {"Q5_0", nullptr, 32, 22, widenQ5_0, nullptr, 0, nullptr, nullptr, nullptr},
-    {"Q5_1", nullptr, 32, 24, widenQ5_1, nullptr, 0, nullptr, nullptr, nullptr},
-    {"Q4_K", nullptr, 256, 144, widenQ4_K, nullptr, 0, nullptr, nullptr, nullptr},
-    {"Q5_K", nullptr, 256, 176, widenQ5_K, nullptr, 0, nullptr, nullptr, nullptr},
-    {"Q6_K", nullptr, 256, 210, widenQ6_K, nullptr, 0, nullptr, nullptr, nullptr},
-    {"MXFP4", nullptr, 32, 17, widenMXFP4, nullptr, 0, nullptr, nullptr, nullptr},
+    {"Q8_0", nullptr, 32, 34, widenQ8_0, narrowQ8_0, 0, nullptr, nullptr, nullptr},
+    {"Q4_1", nullptr, 32, 20, widenQ4_1, narrowQ4_1, 0, nullptr, nullptr, nullptr},
+    {"Q4_0", nullptr, 32, 18, widenQ4_0, narrowQ4_0, 0, nullptr, nullptr, nullptr},
+    {"Q5_0", nullptr, 32, 22, widenQ5_0, narrowQ5_0, 0, nullptr, nullptr, nullptr},
+    {"Q5_1", nullptr, 32, 24, widenQ5_1, narrowQ5_1, 0, nullptr, nullptr, nullptr},
+    {"Q4_K", nullptr, 256, 144, widenQ4_K, narrowQ4_K, 0, nullptr, nullptr, nullptr},
+    {"Q5_K", nullptr, 256, 176, widenQ5_K, narrowQ5_K, 0, nullptr, nullptr, nullptr},
+    {"Q6_K", nullptr, 256, 210, widenQ6_K, narrowQ6_K, 0, nullptr, nullptr, nullptr},
+    {"MXFP4", nullptr, 32, 17, widenMXFP4, narrowMXFP4, 0, nullptr, nullptr, nullptr},
 };
 static_assert(std::size(table) == size_t(DType::MXFP4) + 1);
 
@@ -55,6 +55,13 @@ std::optional<DType> dtypeFromName(std::string_view name) {
 std::optional<DType> dtypeFromFileName(std::string_view name) {
   for (size_t i = 0; i < std::size(table); ++i)
     if (table[i].blockElements == 1 && name == table[i].fileName)
+      return DType(i);
+  return std::nullopt;
+}
+
+std::optional<DType> weightTypeFromFileName(std::string_view name) {
+  for (size_t i = 0; i < std::size(table); ++i)
+    if (table[i].widen && name == table[i].fileName)
       return DType(i);
   return std::nullopt;
 }

@@ -24,6 +24,16 @@ void narrowF32(const float *src, int64_t n, void *dst);
 void narrowF16(const float *src, int64_t n, void *dst);
 void narrowBF16(const float *src, int64_t n, void *dst);
 
+void narrowQ8_0(const float *src, int64_t n, void *dst);
+void narrowQ4_0(const float *src, int64_t n, void *dst);
+void narrowQ4_1(const float *src, int64_t n, void *dst);
+void narrowQ5_0(const float *src, int64_t n, void *dst);
+void narrowQ5_1(const float *src, int64_t n, void *dst);
+void narrowQ4_K(const float *src, int64_t n, void *dst);
+void narrowQ5_K(const float *src, int64_t n, void *dst);
+void narrowQ6_K(const float *src, int64_t n, void *dst);
+void narrowMXFP4(const float *src, int64_t n, void *dst);
+
 void packF32(const float *src, int64_t stride, int64_t rows, int64_t columns, int64_t block, void *dst);
 void packF16(const float *src, int64_t stride, int64_t rows, int64_t columns, int64_t block, void *dst);
 void packBF16(const float *src, int64_t stride, int64_t rows, int64_t columns, int64_t block, void *dst);

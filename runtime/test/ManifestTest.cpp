@@ -283,6 +283,32 @@ static const char *full =
       "inputs": [{"name": "y", "dtype": "f32", "shape": [4, 2], "local": [2, 2], "sharding": [[["tp", 1, 2]], []], "offset": 128,
                   "fill": {"entry": 0, "output": 0}}]}]})";
 
+// A weight that is held in blocks, and which weights cannot be.
+static const char *inBlocks = R"({"version": 2, "task": "", "dtype": "f32", "target": "cpu", "model": "/m",
+  "mesh": [["tp", 2]], "arena_bytes": 0, "states": [], "matmuls": [], "groups": [], "collectives": [], "entries": [],
+  "params": [{"name": "w", "dtype": "f32", "layers": 2, "shape": [6, 512], "local": [6, 256], "sharding": [[], [["tp", 1, 2]]],
+     "sources": [{"name": "a.{}", "shape": [6, 512], "reshape": [3, 2, 512], "permute": [1, 0, 2]}],
+     "pack": {"out_dims": 1}, "held": ["Q4_K", "Q8_0"]}]})";
+
+TEST(Manifest, WeightsInBlocks) {
+  Manifest m = Manifest::parse(inBlocks);
+  EXPECT_TRUE(m.params.at(0).isHeldInBlocks());
+  EXPECT_EQ(m.params[0].heldType(1), io::DType::Q8_0);
+  auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
+    expectRefusedIn(inBlocks, piece, by, why);
+  };
+  refused("\"Q4_K\", ", "\"Q4_K\", \"Q6_K\", ", "has 3 types of layers");
+  refused("Q4_K", "Q2_K", "cannot be held as");
+  refused("Q4_K", "F16", "cannot be held as F16");
+  refused("\"pack\": {\"out_dims\": 1}", "\"pack\": null", "is held in blocks, and not packed");
+  refused("\"layers\": 2", "\"layers\": 2, \"variable\": true",
+          "is held in blocks, and not packed or updated");
+  refused("[3, 2, 512], \"permute\": [1, 0, 2]", "[6, 2, 256], \"permute\": [0, 2, 1]",
+          "no rows of the file");
+  refused("[3, 2, 512], \"permute\": [1, 0, 2]", "[2, 6, 256], \"permute\": [1, 0, 2]",
+          "no rows of the file");
+}
+
 TEST(Manifest, WhatNoProductDoesAndNoWeightCan) {
   expectRefusedIn(full, "gelu_tanh", "gelu", "has the function \"gelu\", which no product computes");
   expectRefusedIn(full, "\"mean\": 0.5", "\"mean\": 0.5, \"layer_bytes\": 64",

@@ -290,4 +290,39 @@ TEST(ShardReader, MadeUpValuesDependOnTheGlobalIndexOnly) {
   }
 }
 
+TEST(ShardReader, BlocksOfAnotherTypeAreRefused) {
+  File file({{"w", {4, 64}}});
+  ShardReader reader(param({4, 64}, none2, {source("w", {4, 64}, {4, 64})}), 1, Mesh(), 0, *file.model);
+  const uint8_t *rows[4];
+  std::vector<uint8_t> madeUp;
+  EXPECT_THROW(reader.blockRows(io::DType::Q8_0, 0, 0, 4, rows, madeUp), Error);
+}
+
+// Every rank makes up the same rows, and takes its columns of them.
+TEST(ShardReader, MadeUpBlocksDoNotDependOnTheMesh) {
+  Mesh mesh({{"tp", 3}});
+  ParamSpec p = param({5, 2, 32}, {{{"tp", 1, 3}}, {}, {}}, {source("w", {5, 64}, {5, 2, 32})});
+  ParamSpec columns = param({5, 2, 32}, {{}, {}, {{"tp", 1, 3}}}, p.sources);
+  ShardReader whole(param({5, 2, 32}, {{}, {}, {}}, p.sources), 1, Mesh(), 0, 7);
+  const uint8_t *all[5], *some[5];
+  std::vector<uint8_t> allBytes, someBytes;
+  whole.blockRows(io::DType::Q5_0, 0, 0, 5, all, allBytes);
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    ShardReader rows(p, 1, mesh, rank, 7);
+    rows.blockRows(io::DType::Q5_0, 0, 0, 2, some, someBytes);
+    for (int64_t i = 0; i < 2; ++i)
+      if (2 * rank + i < 5)
+        EXPECT_EQ(memcmp(some[i], all[2 * rank + i], 44), 0) << rank;
+      else
+        EXPECT_EQ(some[i], nullptr);
+    ShardReader part(columns, 1, mesh, rank, 7);
+    part.blockRows(io::DType::Q5_0, 0, 0, 5, some, someBytes);
+    EXPECT_EQ(memcmp(some[4], all[4], 44), 0) << rank;
+    // 32 over 3 is 11, of each of the two.
+    ASSERT_EQ(part.chunks().size(), 2u);
+    EXPECT_EQ(part.chunks()[1].place, 32 + 11 * rank);
+    EXPECT_EQ(part.chunks()[1].count, rank == 2 ? 10 : 11);
+  }
+}
+
 } // namespace tessera::runtime

@@ -3,6 +3,7 @@
 
     make_variants.py SOURCE OUT       SOURCE: a folder of test/Inputs/models (llama or gpt2)
     make_variants.py --quantized OUT  a random llama whose rows are whole blocks of 32, with llama3 rotary scaling
+    make_variants.py --kquants OUT    the same with rows of whole blocks of 256, in a mixture of K-quants that differs between layers
     make_variants.py --uneven OUT     random llamas with sizes that little divides, as Hugging Face directories
 
 Folders made in OUT: `f16`, `bf16` (Hugging Face directories), `gguf-f32`, `gguf-f16`, `gguf-bf16`, `gguf-q8_0`, `gguf-q4_1`
@@ -138,19 +139,23 @@ class Source:
         modelio.write_safetensors(os.path.join(folder, "model.safetensors"), entries)
         self.write_expected(folder, held)
 
-    def write_gguf(self, folder, dtype):
+    def write_gguf(self, folder, dtype, types=None):
+        """types: of single tensors, which have it whatever the rest has."""
         names = (llama_names if self.config["model_type"] == "llama" else gpt2_names)(self.config, self.tensors)
         block = modelio.GGML[dtype][1]
 
-        def type_of(tensor):
+        def type_of(tensor, name):
+            if types and name in types:
+                return types[name]
             return dtype if len(tensor.shape) > 1 and tensor.shape[-1] % block == 0 else "F32"
 
         entries, held = [], {}
         for theirs, ours, there, back in names:
             tensor = there(self.tensors[theirs])
-            data = modelio.encode(type_of(tensor), tensor.values)
-            entries.append((ours, type_of(tensor), tensor.shape, data))
-            held[theirs] = back(Tensor(tensor.shape, modelio.decode(type_of(tensor), data)))
+            kind = type_of(tensor, ours)
+            data = modelio.encode(kind, tensor.values)
+            entries.append((ours, kind, tensor.shape, data))
+            held[theirs] = back(Tensor(tensor.shape, modelio.decode(kind, data)))
         assert set(held) == set(self.tensors), set(held) ^ set(self.tensors)
         if dtype != "F32" and all(entry[1] == "F32" for entry in entries):
             return  # no row is whole blocks
@@ -278,6 +283,15 @@ def main():
         few = make_random_llama(with_tokens(tokenizer, 7), hidden=6, ffn=5, heads=1, kv_heads=1, size=4, layers=2, vocabulary=7,
                                 end=6, length=17)
         few.write_hugging_face(os.path.join(out, "few"), "F32")
+        return
+    if sys.argv[1] == "--kquants":
+        # Few tokens: these are no small matrices, and this is plain Python. The second layer has other types than the first.
+        source = make_random_llama(tokenizer, hidden=256, ffn=512, heads=8, kv_heads=2, size=32, layers=2, vocabulary=389, length=12)
+        source.tokens, source.prompts = source.tokens[:1], source.prompts[:1]
+        kinds = ["Q6_K", "Q4_K", "Q5_K"]
+        mixed = {f"blk.{layer}.{name}.weight": kinds[(number + layer * (number % 2 + 1)) % 3] for layer in range(2) for number, name in
+                 enumerate(["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"])}
+        source.write_gguf(os.path.join(out, "mixed"), "Q6_K", mixed)
         return
     if sys.argv[1] == "--quantized":
         source = make_random_llama(tokenizer)

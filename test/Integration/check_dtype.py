@@ -71,6 +71,10 @@ def check_info(out, dtype, mesh, wide):
         for held in info[kind]:
             if held["stored"] in ("i32", "i64", "f64"):  # tokens, positions and how tokens are drawn: no numbers of the model
                 continue
+            if "held" in held:  # blocks of the file, whatever is computed in
+                if held["bytes"] != theirs[held["name"]]["bytes"]:
+                    sys.exit(f"{mesh}: {held['name']} takes {held['bytes']} bytes, in f32 {theirs[held['name']]['bytes']}")
+                continue
             layers = max(held.get("layers", 0), 1)
             numbers, padding = int(np.prod(held["shape"])) * layers, held.get("packing_bytes", 0)
             told = f"{mesh}: {held['name']} {held['shape']} is held as {held['stored']} in {held['bytes']} bytes, {padding} of them packing"

@@ -16,6 +16,7 @@
 #include "tessera/Target/LinkOptions.h"
 #include "tessera/runtime/Result.h"
 #include "tessera/runtime/core/ProductFunction.h"
+#include "tessera/runtime/io/BlockLayout.h"
 #include "tessera/runtime/io/DType.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -103,6 +104,13 @@ public:
   virtual Status emitObject(mlir::ModuleOp module, llvm::StringRef path) const = 0;
   /// Links an executable, or a shared library. On any error `output` is as it was.
   virtual Status link(const LinkOptions &options, llvm::StringRef output) const = 0;
+
+  /// Whether its products and lookups read packed weights in quantized blocks of this type.
+  virtual bool holdsBlocks(io::DType type) const { return false; }
+  /// Bytes of such a weight: rows, and how a rank's columns lie in the file's rows.
+  virtual int64_t blockBytes(io::DType type, int64_t rows, const io::BlockColumns &columns) const {
+    return 0;
+  }
 };
 
 /// The values of a target's options by name, for `--cpu=znver5` {"cpu": "znver5"}. Options that are not there

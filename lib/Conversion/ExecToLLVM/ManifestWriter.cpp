@@ -98,6 +98,12 @@ json::Object ManifestWriter::paramJson(Operation *op) {
                      {"sources", std::move(sources)},
                      {"pack", std::move(pack)},
                      {"variable", parameter.getVariable()}};
+  if (auto held = op->getAttrOfType<ArrayAttr>(kHeldAttr)) {
+    json::Array types;
+    for (auto held : held.getAsRange<StringAttr>())
+      types.push_back(held.getValue());
+    param["held"] = std::move(types);
+  }
   if (auto bytes = op->getAttrOfType<IntegerAttr>(kLayerBytesAttr))
     param["layer_bytes"] = bytes.getInt();
   if (auto mean = op->getAttrOfType<FloatAttr>(graph::kMeanAttr))

@@ -38,6 +38,11 @@ private:
   std::unordered_map<size_t, llvm::SmallVector<func::FuncOp, 1>> byHash;
 };
 
+struct Lowering;
+/// Says of a packed parameter, whose first `outDims` dimensions of a layer are rows, that it is held in
+/// blocks (exec.held) where that can be.
+LogicalResult holdBlocks(const Lowering &lowering, graph::ParameterOp parameter, int64_t outDims);
+
 /// State of the conversion of one module. Types keep their shardings until the end: rules and offsets are
 /// read from them.
 struct Lowering : KernelLowering {

@@ -110,6 +110,8 @@ LogicalResult planParameters(Lowering &lowering) {
       parameter.op->setAttr(exec::kShardingAttr, sharding);
     if (std::optional<int64_t> outDims = packedOutDims(lowering, parameter)) {
       parameter.op->setAttr(exec::kPackAttr, builder.getI64IntegerAttr(*outDims));
+      if (failed(holdBlocks(lowering, parameter.op, *outDims)))
+        return failure();
       continue;
     }
     if (int64_t apart = layerBytes(lowering, parameter); apart != 0)

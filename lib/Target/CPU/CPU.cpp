@@ -49,6 +49,11 @@ public:
     addExpertForms(forms, this->machine.vectorUnit());
   }
 
+  bool holdsBlocks(io::DType type) const override { return io::isQuantized(type); }
+  int64_t blockBytes(io::DType type, int64_t rows, const io::BlockColumns &columns) const override {
+    return io::BlockLayout(type, rows, columns).bytes;
+  }
+
   /// oneDNN begins its sums of float32 with what lies in the result's place: a gradient that is added up.
   bool takesEpilogue(const ProductEpilogue &epilogue) const override {
     return epilogue.inPlace && epilogue.y.isF32() && !epilogue.biasAlignment &&

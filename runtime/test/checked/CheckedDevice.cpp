@@ -67,6 +67,13 @@ void CheckedDevice::store(const WeightLayout &layout, void *weight, int64_t begi
   inner_->store(layout, space_.find(weight, size_t(layout.bytes), "rows of a weight"), begin, count, rows);
 }
 
+void CheckedDevice::storeBlocks(const WeightLayout &layout, io::DType type, void *weight, int64_t begin,
+                                int64_t count, const BlockRows &rows) {
+  unfinishedStores_ = true;
+  inner_->storeBlocks(layout, type, space_.find(weight, size_t(layout.bytes), "rows of a weight"), begin,
+                      count, rows);
+}
+
 void CheckedDevice::call(const Call &call, Stream &compute) {
   for (ByteSpan span : call.dead)
     compute.fill(call.base + span.begin, 0xff, size_t(span.end - span.begin));

@@ -47,6 +47,8 @@ public:
   std::unique_ptr<Product> createProduct(const MatmulSpec &spec, const WeightLayout *layout) override;
   void store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
              const float *rows) override;
+  void storeBlocks(const WeightLayout &layout, io::DType type, void *weight, int64_t begin, int64_t count,
+                   const BlockRows &rows) override;
   void finishStores() override { unfinishedStores_ = false; }
   void call(const Call &call, Stream &compute) override;
   int64_t stepsAhead() const override {

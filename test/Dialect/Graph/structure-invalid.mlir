@@ -161,6 +161,11 @@ func.func @returned_sum(%x: !h, %g: !p) {
 }
 
 // -----
+// expected-error@+1 {{has graph.held = ["Q8_0", "Q8_0", "Q8_0"], which is no type, and none for each layer}}
+graph.parameter @blocks : tensor<2x8x32xf32> stacked from [#graph.source<"s.{}", file = [8, 32]>] {graph.held = ["Q8_0", "Q8_0", "Q8_0"]}
+
+// -----
+
 // expected-error@+1 {{has graph.mean = "one", which is no finite f64}}
 graph.parameter @scale : tensor<8xf32> from [#graph.source<"s", file = [8]>] {graph.mean = "one"}
 

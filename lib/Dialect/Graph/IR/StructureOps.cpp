@@ -2,6 +2,7 @@
 #include "Detail.h"
 
 #include "tessera/Dialect/Graph/IR/Executions.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Dialect/Graph/IR/MeanAttr.h"
 
 #include <cmath>
@@ -98,6 +99,13 @@ LogicalResult ParameterOp::verify() {
         !(number.getValueAsDouble() >= 0 && std::isfinite(float(number.getValueAsDouble()))))
       return emitOpError() << "has " << kDeviationAttr << " = " << deviation
                            << ", which is no f64 of 0 or more that float32 can hold";
+  }
+  if (Attribute held = (*this)->getAttr(kHeldAttr)) {
+    auto types = dyn_cast<ArrayAttr>(held);
+    if (!types || !llvm::all_of(types, llvm::IsaPred<StringAttr>) ||
+        (types.size() != 1 && !(getStacked() && int64_t(types.size()) == type.getDimSize(0))))
+      return emitOpError() << "has " << kHeldAttr << " = " << held
+                           << ", which is no type, and none for each layer";
   }
   SmallVector<int64_t> wanted(type.getShape().drop_front(getStacked() ? 1 : 0)), total;
   for (auto [i, attr] : llvm::enumerate(getSources())) {

@@ -3,6 +3,7 @@
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Dialect/Graph/Transforms/Dropout.h"
 #include "tessera/Dialect/Graph/Transforms/KeptRows.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
@@ -28,7 +29,8 @@ namespace {
 struct StageRange {
   int64_t first = 0, layers = 0;
   bool isFirst = false, isLast = false;
-  int64_t phase = 0; ///< of the period of bodies, where it begins
+  int64_t phase = 0;           ///< of the period of bodies, where it begins
+  SmallVector<Attribute> held; ///< types of blocks of the layers of each stack in the checkpoint
   /// Which of the values that travel it receives, and which it hands on.
   SmallVector<bool> takes, gives;
 
@@ -38,7 +40,7 @@ struct StageRange {
   /// Whether one program serves both.
   bool equals(const StageRange &other) const {
     return layers == other.layers && isFirst == other.isFirst && isLast == other.isLast &&
-           phase == other.phase && takes == other.takes && gives == other.gives;
+           phase == other.phase && held == other.held && takes == other.takes && gives == other.gives;
   }
 };
 
@@ -230,6 +232,8 @@ FailureOr<Value> StageCutter::parameter(BlockArgument argument, bool isStack) {
     builder.setInsertionPoint(function);
     auto copy = cast<ParameterOp>(builder.clone(*symbol));
     copy.setType(type);
+    if (ArrayAttr types = isStack ? heldTypes(symbol, range.first, range.layers) : ArrayAttr())
+      copy->setAttr(kHeldAttr, types);
   }
   return addArgument(type, name, Kind::Parameter, names.names(argument), std::nullopt);
 }
@@ -446,7 +450,9 @@ struct CutStages : graph::impl::CutStagesBase<CutStages> {
     StagePrograms programs;
     int64_t first = 0;
     for (auto [i, layers] : llvm::enumerate(stages)) {
-      StageRange range{first, layers, i == 0, i + 1 == stages.size(), first % cutter.period(), {}, {}};
+      StageRange range{first, layers, i == 0, i + 1 == stages.size(), first % cutter.period(), {}, {}, {}};
+      for (auto parameter : outer.getOps<ParameterOp>())
+        range.held.push_back(parameter.getStacked() ? heldTypes(parameter, first, layers) : ArrayAttr());
       cutter.findPorts(range);
       first += layers;
       size_t equal = 0;

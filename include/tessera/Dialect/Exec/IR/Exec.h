@@ -40,6 +40,8 @@ inline constexpr llvm::StringLiteral kShardingAttr =
     "exec.sharding"; ///< #dist.sharding with `global`: of a value or one layer of a parameter
 inline constexpr llvm::StringLiteral kPackAttr =
     "exec.pack"; ///< on graph.parameter: out_dims of a packed matmul weight
+inline constexpr llvm::StringLiteral kHeldAttr =
+    "exec.held"; ///< on a packed graph.parameter: the types of blocks it is held in, of all layers or of each
 inline constexpr llvm::StringLiteral kLocalTypeAttr =
     "exec.local"; ///< on graph.parameter: this rank's shard, all layers
 inline constexpr llvm::StringLiteral kLayerBytesAttr =

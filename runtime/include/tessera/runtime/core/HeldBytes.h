@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace tessera::runtime {
 
@@ -17,9 +18,19 @@ struct HeldWeight {
   bool isPacked = false;
   int64_t apart = 0;      // from a layer to the next where more than that; packed ones lie without gaps
   int64_t plainBytes = 0; // of a second form, as code reads and writes it; 0: there is none
+  std::vector<int64_t> each = {}; // of packed layers that differ, instead of `bytes`
 
   int64_t stride() const { return isPacked ? bytes : std::max(apart, bytes); }
-  int64_t first() const { return wholeLines(layers * stride()); } // the second form lies behind these
+  // Of a layer from the first one on; of the number of layers, all of them.
+  int64_t offset(int64_t layer) const {
+    if (each.empty())
+      return layer * stride();
+    int64_t sum = 0;
+    for (int64_t i = 0; i < layer; ++i)
+      sum += each[size_t(i)];
+    return sum;
+  }
+  int64_t first() const { return wholeLines(offset(layers)); } // the second form lies behind these
   int64_t total() const { return first() + wholeLines(layers * plainBytes); }
 };
 

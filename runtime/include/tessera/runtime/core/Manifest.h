@@ -34,7 +34,8 @@ struct ParamSource {
 
 struct ParamSpec {
   std::string name;
-  io::DType dtype = io::DType::F32; // as held; whatever floats or blocks the file has are converted at load
+  io::DType dtype = io::DType::F32; // as held, unless `held` says otherwise; whatever floats or blocks the
+                                    // file has are converted at load
   int64_t layers = 0;               // 0: not stacked
   Shape shape, local;               // of one layer
   int64_t layerBytes = 0;           // from a layer to the next, of plain ones; 0: as many as a layer has
@@ -44,6 +45,11 @@ struct ParamSpec {
   double mean = 0;                    // what made-up values lie around
   double deviation = 0.02;            // and how far: their standard deviation
   std::optional<int64_t> packOutDims; // a matmul weight; else plain row-major
+  // Types of blocks that a packed weight is held in, as its file has them: of each layer, or one of all.
+  // Empty: it is held in `dtype`. Products and lookups expand them to what they are in float32.
+  std::vector<io::DType> held;
+  bool isHeldInBlocks() const { return !held.empty(); }
+  io::DType heldType(int64_t layer) const { return held.size() > 1 ? held[size_t(layer)] : held.front(); }
   bool variable =
       false; // updated in place by entries: held plain, and packed beside it if packOutDims says so
   // A state of an optimizer, "exp_avg" say, and which parameter it belongs to. It begins as zeros, no model

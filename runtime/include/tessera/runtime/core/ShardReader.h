@@ -4,6 +4,7 @@
 
 #include "tessera/runtime/core/CountedRandom.h"
 #include "tessera/runtime/core/Manifest.h"
+#include "tessera/runtime/io/BlockLayout.h"
 #include "tessera/runtime/io/ModelFile.h"
 
 #include <cmath>
@@ -45,6 +46,14 @@ public:
   void read(int64_t layer, int64_t begin, int64_t count, float *out) const;
   // The same, rounded to `type`: the bytes of the file where it has that type and rows of it lie together.
   void readAs(io::DType type, int64_t layer, int64_t begin, int64_t count, void *out) const;
+  // The columns as a file in blocks has them (io/BlockLayout.h): where each chunk begins in the file's rows,
+  // and how many columns it has before its padding.
+  const std::vector<io::BlockHeader::Chunk> &chunks() const { return chunks_; }
+  // Rows [begin, begin + count) as the file has them, all columns of all ranks, in blocks of `type`; null:
+  // padding. Of a parameter whose rows are whole in the file (SourceView::hasWholeRows). Throws Error where
+  // the file has another type. Made-up ones are put into `madeUp`.
+  void blockRows(io::DType type, int64_t layer, int64_t begin, int64_t count, const uint8_t **rows,
+                 std::vector<uint8_t> &madeUp) const;
   // Of a shard from a seed.
   RandomRows random() const {
     return {seed_, firstLayer_, scale_, mean_, tail_, globalRows_, globalColumns_};
@@ -67,6 +76,7 @@ private:
   int64_t tail_ = 1;                // elements of one global row
   std::vector<int64_t> globalRows_; // local row -> global row, -1 for padding
   std::vector<int64_t> globalColumns_;
+  std::vector<io::BlockHeader::Chunk> chunks_;
   std::vector<std::unique_ptr<Source>> sources_;
 };
 

@@ -23,6 +23,8 @@ struct SourceView {
   int64_t offset(int64_t t, int64_t first, int64_t last) const;
   // The view's first n dims make up rows of `tail` elements; -1 where rows cut through a dimension.
   int64_t dimsOfRows(int64_t tail) const;
+  // Rows of `tail` elements lie together in the file, each at a multiple of `tail` elements.
+  bool hasWholeRows(int64_t tail) const;
 };
 
 // Global linear index along dims [first, last) of every local index of a rank, -1 where it is padding.

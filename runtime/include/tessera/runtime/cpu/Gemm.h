@@ -6,6 +6,7 @@
 #include "tessera/runtime/core/Memory.h"
 #include "tessera/runtime/core/ProductFunction.h"
 #include "tessera/runtime/core/ThreadPool.h"
+#include "tessera/runtime/cpu/BlockWeight.h"
 #include "tessera/runtime/io/DType.h"
 
 #include <cstdint>
@@ -63,12 +64,15 @@ public:
   // A packed W has one orientation.
   Gemm(int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed, ThreadPool &pool,
        GemmEpilogue epilogue = {}, GemmOrientation transposed = {});
+  // W is held in blocks, which are expanded exactly, to float32, whatever type the program gives W.
+  Gemm(int64_t m, const BlockWeight &weight, GemmTypes types, ThreadPool &pool, GemmEpilogue epilogue = {},
+       bool xTransposed = false);
   ~Gemm();
   Gemm(Gemm &&) noexcept;
 
   // `addend` may be `y`.
   void run(const void *x, const void *w, void *y, const void *bias = nullptr, const void *addend = nullptr);
-  // "own", "brg:avx512_core", "gemm:jit": what computes it.
+  // "own", "blocks", "brg:avx512_core", "gemm:jit": what computes it.
   const char *implementation() const;
 
 private:

@@ -10,6 +10,7 @@
 #include "tessera/runtime/core/ShardReader.h"
 #include "tessera/runtime/core/ThreadPool.h"
 #include "tessera/runtime/device/Stream.h"
+#include "tessera/runtime/io/BlockLayout.h"
 
 #include <functional>
 #include <memory>
@@ -90,10 +91,17 @@ class WeightLayout {
 public:
   virtual ~WeightLayout() = default;
   io::DType type = io::DType::F32;
-  int64_t rows = 1, columns = 1; // of the local shard
-  bool packed = false;           // not addressable by generated code
-  int64_t bytes = 0;             // of one layer as held
-  int64_t rowBlock = 1;          // Device::store takes rows from multiples of this on
+  int64_t rows = 1, columns = 1;  // of the local shard
+  bool packed = false;            // not addressable by generated code
+  int64_t bytes = 0;              // of one layer as held
+  std::vector<int64_t> eachBytes; // of each layer, where layers differ or may: in blocks; one: of all
+  int64_t rowBlock = 1;           // Device::store takes rows from multiples of this on
+};
+
+// Rows of a layer that is held in blocks, as a file has them.
+struct BlockRows {
+  const std::vector<io::BlockHeader::Chunk> &chunks; // of the columns; `place` is that in the file's rows
+  const uint8_t *const *rows;                        // null: padding
 };
 
 enum class MemoryUse { Arena, Weights };
@@ -152,6 +160,10 @@ public:
   // A place in device memory where the rows of a plain float32 layout can be written straight away, past
   // store(); null if there is none.
   virtual float *storeInPlace(const WeightLayout &layout, void *weight, int64_t begin) { return nullptr; }
+  // Rows of a layer that is held in blocks of `type`. The memory is zero before. Any thread; different rows
+  // at once.
+  virtual void storeBlocks(const WeightLayout &layout, io::DType type, void *weight, int64_t begin,
+                           int64_t count, const BlockRows &rows);
   // All layers of a parameter in a plain layout, made up by the device itself, by a kernel of `module`.
   // False: this device takes them through the calls above. The rank's main thread.
   virtual bool storeRandom(Module &module, const WeightLayout &layout, int64_t layers, void *weight,

@@ -49,12 +49,13 @@ public:
   char *arena() const { return arena_.address(); }
   char *weights(int64_t param, int64_t layer) const {
     const WeightPlan::Param &p = plan_.param(param);
-    return weights_.address() + p.offset + layer * p.stride;
+    return weights_.address() + p.offset + p.layerOffsets[size_t(layer)];
   }
 
   char *plainWeights(int64_t param, int64_t layer) const {
     const WeightPlan::Param &p = plan_.param(param);
-    return weights_.address() + p.plainOffset + layer * (p.plain ? p.plain->bytes : p.stride);
+    return weights_.address() + p.plainOffset +
+           (p.plain ? layer * p.plain->bytes : p.layerOffsets[size_t(layer)]);
   }
 
   // Copies to device memory, in the order of the compute stream; `data` may be used again on return.

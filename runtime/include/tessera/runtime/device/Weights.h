@@ -34,9 +34,9 @@ public:
     // elsewhere: `layout` itself, unless it is packed.
     std::unique_ptr<WeightLayout> plain;
     int64_t layers;
-    int64_t stride;           // bytes from a layer in `layout` to the next
-    int64_t offset;           // bytes from the start of the weights, 64-byte aligned
-    int64_t plainOffset = -1; // the same for the plain form; -1: there is none
+    std::vector<int64_t> layerOffsets; // of each layer in `layout`, from `offset`; behind them the end of all
+    int64_t offset;                    // bytes from the start of the weights, 64-byte aligned
+    int64_t plainOffset = -1;          // the same for the plain form; -1: there is none
   };
   const Param &param(int64_t i) const { return params_[i]; }
   int64_t count() const { return int64_t(params_.size()); }

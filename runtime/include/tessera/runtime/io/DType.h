@@ -38,8 +38,8 @@ enum class DType : uint8_t {
   U8,
   Bool,
   Q8_0,
-  Q4_0,
   Q4_1,
+  Q4_0,
   Q5_0,
   Q5_1,
   Q4_K,
@@ -59,7 +59,8 @@ struct DTypeTraits {
   // To float32. Exact but for F64 and blocks with a minimum, which round to nearest once. About the speed of
   // memory.
   void (*widen)(const void *src, int64_t elements, float *dst);
-  // From float32, to nearest, ties to even; what is too large becomes infinite.
+  // From float32, to nearest, ties to even; what is too large becomes infinite. Of blocks what simple scales
+  // give: for made-up weights.
   void (*narrow)(const float *src, int64_t elements, void *dst);
   // Packed matrices (see pack below): so many neighbours of a row stay together. 0: the type has no packed
   // form.
@@ -94,6 +95,9 @@ inline int64_t bytesOf(DType type, int64_t elements) {
 std::optional<DType> dtypeFromName(std::string_view name);
 // "BF16" -> BF16: a name of safetensors; none for other text and for quantized types.
 std::optional<DType> dtypeFromFileName(std::string_view name);
+
+// "Q4_K" -> Q4_K: any type that holds weights, as files spell it.
+std::optional<DType> weightTypeFromFileName(std::string_view name);
 
 // traits(type).widen with its conditions checked: isFloatLike(type), elements a multiple of the block's.
 void dequantize(DType type, const void *src, int64_t elements, float *out);

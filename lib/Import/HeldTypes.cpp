@@ -1,0 +1,47 @@
+//===- HeldTypes.cpp - What a checkpoint holds its weights in -------------===//
+#include "HeldTypes.h"
+
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
+
+using namespace mlir;
+
+namespace tessera::importer {
+
+/// The type of one layer in blocks; empty where a tensor of it is of floats, or is missing, or types differ.
+static StringRef blockType(const io::ModelFile &file, graph::ParameterOp parameter, int64_t layer) {
+  StringRef type;
+  for (auto source : parameter.getSources().getAsRange<graph::SourceAttr>()) {
+    std::string name = source.getName().str();
+    if (parameter.getStacked()) {
+      auto [before, after] = source.getName().split("{}");
+      name = (before + Twine(layer) + after).str();
+    }
+    const io::TensorInfo *tensor = file.find(name);
+    if (!tensor || !io::isQuantized(tensor->dtype))
+      return {};
+    StringRef found = io::dtypeName(tensor->dtype);
+    if (!type.empty() && found != type)
+      return {};
+    type = found;
+  }
+  return type;
+}
+
+void noteHeldTypes(ModuleOp module, const io::ModelFile &file) {
+  Builder builder(module.getContext());
+  for (auto parameter : module.getOps<graph::ParameterOp>()) {
+    int64_t layers = parameter.getStacked() ? cast<RankedTensorType>(parameter.getType()).getDimSize(0) : 1;
+    SmallVector<StringRef> types;
+    for (int64_t layer = 0; layer < layers; ++layer)
+      types.push_back(blockType(file, parameter, layer));
+    if (llvm::is_contained(types, StringRef()))
+      continue;
+    if (llvm::all_equal(types))
+      types.resize(std::min<size_t>(types.size(), 1));
+    if (!types.empty())
+      parameter->setAttr(graph::kHeldAttr, builder.getStrArrayAttr(types));
+  }
+}
+
+} // namespace tessera::importer

@@ -1,0 +1,247 @@
+#include "tessera/runtime/cpu/BlockWeight.h"
+#include "GemmKernels.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/io/BlockParts.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tessera::runtime {
+
+using io::BlockHeader;
+using io::BlockLayout;
+using io::DType;
+
+// More rows than this are multiplied with an expanded panel.
+constexpr int64_t kFewRows = 4;
+
+namespace {
+// One sub-block of one row, as it is held: words of codes, then scales.
+struct SubBlock {
+  uint32_t codes[8];
+  uint8_t scales[4];
+};
+} // namespace
+
+// 32 nibbles of as many bytes, as Q4_0 has them.
+static void packNibbles(const uint8_t *from, int shift, uint32_t *codes) {
+  uint8_t bytes[16];
+  for (int i = 0; i < 16; ++i)
+    bytes[i] = uint8_t((from[i] >> shift & 15) | (from[i + 16] >> shift & 15) << 4);
+  memcpy(codes, bytes, 16);
+}
+
+// Sub-block `s` of a block of `type`.
+static void readSubBlock(DType type, const uint8_t *block, int64_t s, SubBlock &sub) {
+  int64_t head = io::blockParts(type).scales;
+  switch (type) {
+  case DType::Q8_0:
+    memcpy(sub.scales, block, 2);
+    memcpy(sub.codes, block + 2, 32);
+    return;
+  case DType::Q4_0:
+  case DType::Q4_1:
+  case DType::MXFP4:
+    memcpy(sub.scales, block, size_t(head));
+    memcpy(sub.codes, block + head, 16);
+    return;
+  case DType::Q5_0:
+  case DType::Q5_1:
+    memcpy(sub.scales, block, size_t(head));
+    memcpy(sub.codes, block + head + 4, 16);
+    memcpy(sub.codes + 4, block + head, 4);
+    return;
+  case DType::Q4_K:
+  case DType::Q5_K: {
+    io::SubScale scale = io::subScale(block + 4, int(s));
+    sub.scales[0] = scale.scale;
+    sub.scales[1] = scale.minimum;
+    packNibbles(block + (type == DType::Q4_K ? 16 : 48) + s / 2 * 32, int(s % 2 * 4), sub.codes);
+    if (type == DType::Q5_K) {
+      uint32_t fifth = 0;
+      for (int i = 0; i < 32; ++i)
+        fifth |= uint32_t(block[16 + i] >> s & 1) << i;
+      sub.codes[4] = fifth;
+    }
+    return;
+  }
+  case DType::Q6_K: {
+    int64_t part = s % 4;
+    memcpy(sub.scales, block + 192 + 2 * s, 2);
+    packNibbles(block + s / 4 * 64 + part % 2 * 32, int(part / 2 * 4), sub.codes);
+    const uint8_t *high = block + 128 + s / 4 * 32;
+    for (int half = 0; half < 2; ++half) {
+      uint32_t bits = 0;
+      for (int i = 0; i < 16; ++i)
+        bits |= uint32_t(high[16 * half + i] >> part * 2 & 3) << 2 * i;
+      sub.codes[4 + half] = bits;
+    }
+    return;
+  }
+  default:
+    return;
+  }
+}
+
+// Scales of a super-block.
+static void readSuper(DType type, const uint8_t *block, uint8_t *to) {
+  memcpy(to, type == DType::Q6_K ? block + 208 : block, size_t(io::blockParts(type).supers));
+}
+
+void BlockWeight::writeHeader(DType type, const std::vector<BlockHeader::Chunk> &chunks, void *layer) const {
+  auto *header = static_cast<BlockHeader *>(layer);
+  header->type = int32_t(type);
+  header->chunks = int32_t(chunks.size());
+  constexpr int64_t super = io::kSuperBlock * io::kSubBlock;
+  for (size_t c = 0; c < chunks.size(); ++c)
+    header->of()[c] = {int32_t(chunks[c].place % super), chunks[c].count};
+}
+
+void BlockWeight::writeRows(DType type, const std::vector<BlockHeader::Chunk> &chunks, int64_t begin,
+                            int64_t count, const uint8_t *const *rows, void *layer) const {
+  BlockLayout layout(type, n, columns);
+  io::BlockParts parts = io::blockParts(type);
+  const int64_t subs = io::blockElements(type) / io::kSubBlock, blockBytes = io::blockBytes(type),
+                words = parts.codes / 4;
+  // What stands side by side: halves, or bytes.
+  const int64_t partSize = subs == 1 && type != DType::MXFP4 ? 2 : 1, partCount = parts.scales / partSize;
+  const int64_t all = int64_t(chunks.size()) * layout.blocks;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!rows[i])
+      continue; // zero, as the memory came
+    int64_t row = begin + i, lane = row % io::kUnitRows;
+    auto *unit = static_cast<uint8_t *>(layer) + layout.headerBytes + row / io::kUnitRows * layout.unitBytes;
+    uint8_t *scales = unit + all * io::kUnitRows * parts.codes,
+            *supers = scales + all * io::kUnitRows * parts.scales;
+    for (size_t c = 0; c < chunks.size(); ++c) {
+      if (chunks[c].count == 0)
+        continue;
+      const int64_t first = chunks[c].place / io::kSubBlock,
+                    last = (chunks[c].place + chunks[c].count + io::kSubBlock - 1) / io::kSubBlock;
+      for (int64_t s = first; s < last; ++s) {
+        const uint8_t *block = rows[i] + s / subs * blockBytes;
+        SubBlock sub;
+        readSubBlock(type, block, s % subs, sub);
+        int64_t at = int64_t(c) * layout.blocks + s - first;
+        uint8_t *codes = unit + at * io::kUnitRows * parts.codes;
+        for (int64_t w = 0; w < words; ++w)
+          memcpy(codes + (w * io::kUnitRows + lane) * 4, &sub.codes[w], 4);
+        uint8_t *scale = scales + at * io::kUnitRows * parts.scales;
+        for (int64_t p = 0; p < partCount; ++p)
+          memcpy(scale + (p * io::kUnitRows + lane) * partSize, sub.scales + p * partSize, size_t(partSize));
+        if (parts.supers == 0 || (s > first && s % subs != 0))
+          continue;
+        uint8_t both[4];
+        readSuper(type, block, both);
+        uint8_t *super =
+            supers + (int64_t(c) * layout.supers + s / subs - first / subs) * io::kUnitRows * parts.supers;
+        for (int64_t p = 0; p < parts.supers / 2; ++p)
+          memcpy(super + (p * io::kUnitRows + lane) * 2, both + p * 2, 2);
+      }
+    }
+  }
+}
+
+// Memory that was never loaded is zero, and no type of blocks.
+static const BlockHeader &headerOf(const void *layer) {
+  auto &header = *static_cast<const BlockHeader *>(layer);
+  if (!io::isQuantized(DType(header.type)))
+    throw Error("cannot compute a product", "weights in blocks", "none were loaded", "load the model first");
+  return header;
+}
+
+// Kernels' view of a layer; `phases` lives as long.
+static BlockUnits unitsOf(const BlockWeight &weight, const void *layer, std::vector<uint8_t> &phases) {
+  const BlockHeader &header = headerOf(layer);
+  BlockLayout layout(DType(header.type), weight.n, weight.columns);
+  phases.resize(size_t(header.chunks));
+  for (int32_t c = 0; c < header.chunks; ++c)
+    phases[size_t(c)] = uint8_t(header.of()[c].place / io::kSubBlock);
+  return {static_cast<const uint8_t *>(layer) + layout.headerBytes,
+          layout.unitBytes,
+          weight.n,
+          header.chunks,
+          layout.blocks,
+          layout.supers,
+          phases.data()};
+}
+
+static const BlockKernelSet &kernelsFor(const void *layer) {
+  int32_t type = static_cast<const BlockHeader *>(layer)->type;
+  return gemmKernels().blocks[type - int32_t(DType::Q8_0)];
+}
+
+void BlockWeight::readRow(const void *layer, int64_t i, float *out, std::vector<float> &panel) const {
+  const BlockHeader &header = headerOf(layer);
+  std::vector<uint8_t> phases;
+  BlockUnits units = unitsOf(*this, layer, phases);
+  const int64_t perChunk = units.blocks * io::kSubBlock;
+  panel.resize(size_t(units.chunks * perChunk * io::kUnitRows));
+  kernelsFor(layer).expand(units, i / io::kUnitRows, panel.data(), io::kUnitRows);
+  std::fill_n(out, k, 0.0f);
+  for (int32_t c = 0; c < header.chunks; ++c) {
+    const BlockHeader::Chunk &chunk = header.of()[c];
+    int64_t first = c * perChunk + chunk.place % io::kSubBlock;
+    for (int64_t e = 0; e < chunk.count; ++e)
+      out[c * columns.length + e] = panel[size_t((first + e) * io::kUnitRows + i % io::kUnitRows)];
+  }
+}
+
+BlockProduct::BlockProduct(const BlockWeight &weight, int64_t m, int threads)
+    : weight_(weight), m_(m), panels_(size_t(threads)) {}
+
+void BlockProduct::begin(const void *layer, const float *x) {
+  const BlockHeader &header = headerOf(layer);
+  layer_ = layer;
+  DType type = DType(header.type);
+  BlockLayout layout(type, weight_.n, weight_.columns);
+  bytes_ = layout.bytes;
+  const int64_t perChunk = layout.blocks * io::kSubBlock, length = weight_.columns.length;
+  bool inPlace = perChunk == length || header.chunks == 1;
+  for (int32_t c = 0; c < header.chunks; ++c)
+    inPlace &= header.of()[c].place % io::kSubBlock == 0 && header.of()[c].count == perChunk;
+  x_ = x;
+  if (!inPlace) {
+    placed_.assign(size_t(m_ * layout.columns), 0.0f);
+    for (int64_t r = 0; r < m_; ++r)
+      for (int32_t c = 0; c < header.chunks; ++c)
+        std::copy_n(x + r * weight_.k + c * length, header.of()[c].count,
+                    placed_.data() + r * layout.columns + c * perChunk +
+                        header.of()[c].place % io::kSubBlock);
+    x_ = placed_.data();
+  }
+  if (m_ > kFewRows)
+    return;
+  int64_t blocks = layout.columns / io::kSubBlock;
+  sums_.resize(size_t(m_ * blocks));
+  for (int64_t b = 0; b < m_ * blocks; ++b) {
+    float part[8] = {};
+    for (int64_t e = 0; e < io::kSubBlock; e += 8)
+      for (int64_t i = 0; i < 8; ++i)
+        part[i] += x_[b * io::kSubBlock + e + i];
+    sums_[size_t(b)] =
+        ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
+  }
+}
+
+void BlockProduct::columns(int part, int64_t begin, int64_t end, float *y) {
+  const GemmKernels &kernels = gemmKernels();
+  std::vector<uint8_t> phases;
+  BlockUnits units = unitsOf(weight_, layer_, phases);
+  if (m_ <= kFewRows)
+    return kernelsFor(layer_).fewRows(units, m_, x_, sums_.data(), y, begin, end);
+  const int64_t columns = units.chunks * units.blocks * io::kSubBlock, stride = kernels.panelRows;
+  std::vector<float> &panel = panels_[size_t(part)];
+  panel.resize(size_t(columns * stride));
+  for (int64_t unit = begin; unit < end;) {
+    int64_t count = std::min(stride / io::kUnitRows, end - unit);
+    for (int64_t u = 0; u < count; ++u)
+      kernelsFor(layer_).expand(units, unit + u, panel.data() + u * io::kUnitRows, stride);
+    int64_t first = unit * io::kUnitRows;
+    kernels.panelColumns(m_, columns, x_, panel.data(), stride, y + first, weight_.n,
+                         std::min(count * io::kUnitRows, weight_.n - first));
+    unit += count;
+  }
+}
+
+} // namespace tessera::runtime

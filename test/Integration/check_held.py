@@ -1,0 +1,96 @@
+"""A GGUF file whose weights stay in its blocks: numbers, and how many bytes they take.
+
+    check_held.py --compiler LLM_COMPILE --model FILE.gguf --expected DIR --out OUT [--mesh M]... [--headers BYTES]
+
+On one rank and on each mesh: tokens and logits as check_generate.py has them (1e-4 of float64 on expanded weights). On one rank the weights that are
+packed take at most 1.05 x what the file has for them, and no more than 64 bytes a layer beside. Made-up weights are held in blocks too: they run."""
+import argparse
+import json
+import os
+import struct
+import subprocess
+import sys
+
+# Elements and bytes of a block, by ggml's number of a type.
+BLOCKS = {0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 12: (256, 144), 13: (256, 176), 14: (256, 210),
+          30: (1, 2), 39: (32, 17)}
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def tensors(path):
+    """[(name, elements of a row, rows, type)] of a GGUF file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at = 8
+
+    def take(code):
+        nonlocal at
+        value, = struct.unpack_from("<" + code, data, at)
+        at += struct.calcsize(code)
+        return value
+
+    def text():
+        nonlocal at
+        length = take("Q")
+        at += length
+        return data[at - length:at].decode()
+
+    def value(kind):
+        if kind == 8:
+            return text()
+        if kind == 9:
+            inner, count = take("I"), take("Q")
+            return [value(inner) for _ in range(count)]
+        return take("BbHhIif?__QqdX"[kind])
+
+    count, keys = take("Q"), take("Q")
+    for _ in range(keys):
+        text()
+        value(take("I"))
+    found = []
+    for _ in range(count):
+        name, dims = text(), [take("Q") for _ in range(take("I"))]
+        kind, _ = take("I"), take("Q")
+        rows = 1
+        for size in dims[1:]:
+            rows *= size
+        found.append((name, dims[0], rows, kind))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for flag in ("--compiler", "--model", "--expected", "--out"):
+        parser.add_argument(flag, required=True)
+    parser.add_argument("--mesh", action="append", default=[])
+    args = parser.parse_args()
+    generate = os.path.join(os.path.dirname(__file__), "check_generate.py")
+    for mesh in [None] + args.mesh:
+        line = run(sys.executable, generate, "--compiler", args.compiler, "--model", args.model, "--expected", args.expected, "--out", args.out,
+                   *([f"--mesh={mesh}"] if mesh else []))
+        print(f"{mesh or 'none'}: {line.strip()}")
+    run(args.compiler, args.model, "--max-seq-len=32", "-o", args.out)
+    info = json.loads(run(args.out, "info", "--json"))
+    # Rows are laid out by 16: padding apart, as rows of the file would be.
+    file = sum(columns // BLOCKS[kind][0] * BLOCKS[kind][1] * (-(-rows // 16) * 16) for _, columns, rows, kind in tensors(args.model)
+               if BLOCKS[kind][0] > 1)
+    held = sum(w["bytes"] for w in info["weights"] if w["packed"])
+    layers = sum(max(w["layers"], 1) for w in info["weights"] if w["packed"])
+    if not file <= held <= 1.05 * file + 64 * layers:
+        sys.exit(f"weights in blocks take {held} bytes, {file} in the file (rows padded)")
+    if any(w["packed"] and not w.get("held") for w in info["weights"]):
+        sys.exit(f"not all packed weights are held in blocks: {info['weights']}")
+    print(f"held: {held} bytes for {file}")
+    first, second = (run(args.out, "generate", "--tokens=5,6,7", "--max-new-tokens=4", "--print-tokens", f"--init=random:{seed}") for seed in (1, 2))
+    if first == second:
+        sys.exit(f"made-up weights do not count: {first}")
+
+
+if __name__ == "__main__":
+    main()
