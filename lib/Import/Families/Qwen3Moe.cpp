@@ -29,7 +29,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   ModelConfig c = readDecoderJson(settings, {.maxPositions = 32768});
   c.attentionBias = settings.flag("attention_bias", false);
   c.queryKeyNorm = QueryKeyNorm::EachHead;
-  c.window = readUpperWindowJson(settings, c.layers);
+  readUpperWindowJson(settings, c);
   c.experts = readCount(settings);
   c.expertsUsed = settings.size("num_experts_per_tok", 8);
   c.expertFfn = settings.size("moe_intermediate_size", 768);
