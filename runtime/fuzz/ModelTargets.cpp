@@ -105,7 +105,7 @@ static float byDefinition(io::DType type, const uint8_t *block, int64_t i) {
   case DType::MXFP4: {
     static const float values[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
     float scale = std::ldexp(1.0f, block[0] - 128); // of twice the value: 6 * 2^127 would be too large
-    float value = scale * 2 * values[nibble(1) & 7];
+    float value = scale * (2 * values[nibble(1) & 7]);
     return nibble(1) & 8 ? -value : value;
   }
   default:
@@ -134,7 +134,8 @@ void runBlocks(std::string_view input) {
   for (int64_t i = 0; i < blocks * perBlock; ++i) {
     float one = byDefinition(type, bytes.data() + i / perBlock * io::blockBytes(type), i % perBlock);
     float other = all[size_t(i)];
-    expect(one == other || (std::isnan(one) && std::isnan(other)), "a block is read as it is defined");
+    expect(one == other || (std::isnan(one) && std::isnan(other)),
+           ("a block of " + std::string(io::dtypeName(type)) + " is read as it is defined").c_str());
   }
 }
 
