@@ -36,6 +36,7 @@ DrawnProgram tessera::drawProgram(MLIRContext &context, uint64_t seed, const Dra
   options.floats = name == "bf16"  ? RandomProgramOptions::Floats::BF16
                    : name == "f16" ? RandomProgramOptions::Floats::F16
                                    : RandomProgramOptions::Floats::F32;
+  options.experts = draw.experts;
   if (draw.gradients) { // backward is three times as long, and placement takes longer than that
     options.caches = false;
     options.maxOps = 7;

@@ -15,6 +15,7 @@ struct DrawOptions {
   std::string types;      ///< f32, bf16, f16 with commas: the seed's remainder says which one
   bool gradients = false; ///< functions take gradients of their results and give those of their arguments
   std::optional<Rung> machine; ///< the program will run: at most 8 ranks, no stack split over its layers
+  bool experts = true;         ///< may be drawn: not every target has kernels of them
 };
 
 struct DrawnProgram {

@@ -165,7 +165,7 @@ static std::optional<Rung> machine;
 
 /// Draws the program of a seed; counts what was drawn in vain, if asked to.
 static OwningOpRef<ModuleOp> draw(MLIRContext &context, uint64_t seed, Coverage *counted = nullptr) {
-  DrawnProgram drawn = drawProgram(context, seed, {types, gradients, machine});
+  DrawnProgram drawn = drawProgram(context, seed, {types, gradients, machine, /*experts=*/target == "cpu"});
   if (counted)
     counted->countRedrawn(drawn.redrawn);
   return std::move(drawn.module);
