@@ -50,6 +50,11 @@ Result<CompiledProgram> CompiledProgram::load(const std::string &object, std::ve
   return made;
 }
 
+bool hasLibraryForm(llvm::StringRef target, llvm::StringRef op) {
+  auto resolved = resolveTarget(target, {});
+  return resolved && (*resolved)->libraryForms().has(op);
+}
+
 Result<CompiledProgram> CompiledProgram::compile(ModuleOp module, const ExecutionOptions &options) {
   std::vector<EntryPorts> ports;
   DiagnosticCollector diagnostics(*module.getContext());

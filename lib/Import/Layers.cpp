@@ -72,7 +72,13 @@ Value RotaryEmbedding::operator()(ModelBuilder &model, Value x) const {
 }
 
 Attention Attention::from(std::string name, const ModelConfig &c, LayerKind kind) {
-  Attention a{std::move(name), c.hidden, c.kvHeads, c.group(), c.headDim, c.attentionScale};
+  Attention a;
+  a.name = std::move(name);
+  a.hidden = c.hidden;
+  a.kvHeads = c.kvHeads;
+  a.group = c.group();
+  a.headDim = c.headDim;
+  a.scale = c.attentionScale;
   a.inputBias = c.attentionBias || c.inputBias;
   a.outputBias = c.attentionBias;
   if (kind.turns)

@@ -76,12 +76,6 @@ Status MappedFile::checkUnchanged() const {
   return Failure{cannotRead, where_, "the file changed while it was in use", "run again when it is written"};
 }
 
-bool MappedFile::isAt(const std::string &path) const {
-  struct stat own, other;
-  return fstat(fd_, &own) == 0 && stat(path.c_str(), &other) == 0 && own.st_dev == other.st_dev &&
-         own.st_ino == other.st_ino;
-}
-
 void dropPages(const void *begin, size_t bytes) {
   if (bytes == 0)
     return;

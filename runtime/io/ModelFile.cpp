@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <dirent.h>
-#include <filesystem>
 #include <sys/stat.h>
 
 namespace tessera::io {
@@ -199,28 +198,6 @@ Status ModelFile::checkUnchanged() const {
     if (Status status = file->checkUnchanged(); !status)
       return status;
   return {};
-}
-
-bool ModelFile::isReadFrom(const std::string &path) const {
-  return std::any_of(files_.begin(), files_.end(), [&](const auto &file) { return file->isAt(path); });
-}
-
-bool isFileOfModel(const std::string &path, const std::string &model) {
-  namespace fs = std::filesystem;
-  std::error_code none;
-  if (fs::equivalent(path, model, none))
-    return true;
-  for (const fs::directory_entry &entry : fs::directory_iterator(model, none)) {
-    const std::string name = entry.path().filename().string();
-    auto endsWith = [&](const std::string &end) {
-      return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
-    };
-    const bool isRead = endsWith(".safetensors") || endsWith(".safetensors.index.json") ||
-                        std::find(std::begin(modelTexts), std::end(modelTexts), name) != std::end(modelTexts);
-    if (isRead && fs::equivalent(path, entry.path(), none))
-      return true;
-  }
-  return false;
 }
 
 } // namespace tessera::io

@@ -14,7 +14,9 @@
 #include "Training.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Execution/CompiledProgram.h"
 #include "tessera/Pipelines/Register.h"
 #include "tessera/Support/CommandLine.h"
 
@@ -163,9 +165,15 @@ static int fail(const llvm::Twine &message) {
 /// --rung as a rung that runs on the machine; none of the interpreter's.
 static std::optional<Rung> machine;
 
+/// Whether what is judged has forms of ops by expert, which a target may lack.
+static bool takesExperts() {
+  static const bool takes = !machine || hasLibraryForm(target, graph::DispatchOp::getOperationName());
+  return takes;
+}
+
 /// Draws the program of a seed; counts what was drawn in vain, if asked to.
 static OwningOpRef<ModuleOp> draw(MLIRContext &context, uint64_t seed, Coverage *counted = nullptr) {
-  DrawnProgram drawn = drawProgram(context, seed, {types, gradients, machine, /*experts=*/target == "cpu"});
+  DrawnProgram drawn = drawProgram(context, seed, {types, gradients, machine, takesExperts()});
   if (counted)
     counted->countRedrawn(drawn.redrawn);
   return std::move(drawn.module);

@@ -27,6 +27,9 @@ struct ExecutionOptions {
   std::function<void(mlir::ModuleOp)> onBinary; ///< and the module that the object is made of
 };
 
+/// Whether the target of this name has a form for ops called `op`; of an unknown one no.
+bool hasLibraryForm(llvm::StringRef target, llvm::StringRef op);
+
 /// One call with global values.
 struct GlobalCall {
   std::string entry;

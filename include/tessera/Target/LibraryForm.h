@@ -70,6 +70,8 @@ public:
     auto it = forms.find(op->getName().getStringRef());
     return it == forms.end() || !it->second->takes(op) ? nullptr : it->second.get();
   }
+  /// Whether any op called `name` may have one.
+  bool has(llvm::StringRef name) const { return forms.count(name); }
 
 private:
   llvm::StringMap<std::unique_ptr<LibraryForm>> forms;

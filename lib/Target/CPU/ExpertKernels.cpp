@@ -216,7 +216,7 @@ func::FuncOp buildGroupKernel(Location loc, const ExpertChoices &c) {
   return k.overIterations([&](Value) {
     Value zero = k.index(0), none = k.i32(-1), one = k.i32(1), all = k.index(c.experts);
     k.loop(zero, k.index(c.experts + 1), 1, [&](Value e) { k.store(k.i32(0), start, {e}); });
-    // Count. `place` holds experts for now.
+    // Count the rows of each expert. Until they are given out, `place` says whose they are.
     Value first = c.sharded ? k.toI32(k.mul(k.shell.scalars[0], c.experts)) : k.i32(0);
     forChoices([&](Value t, Value j) {
       Value id = k.load(ids, {t, j}), own = k.sub(id, first);

@@ -30,8 +30,6 @@ public:
 
   // Fails if the file has another size than when it was opened.
   Status checkUnchanged() const;
-  // Whether `path` leads to the same file.
-  bool isAt(const std::string &path) const;
 
 private:
   MappedFile() = default;

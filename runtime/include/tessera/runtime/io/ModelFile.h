@@ -104,8 +104,6 @@ public:
 
   // Every file that was read, in order (texts, index, weights): for embedModel.
   const std::vector<std::shared_ptr<MappedFile>> &files() const { return files_; }
-  // Whether the file at `path`, under whatever name, is one of them.
-  bool isReadFrom(const std::string &path) const;
 
 private:
   friend class ModelFileBuilder;
@@ -120,10 +118,6 @@ private:
   std::map<std::string, std::string_view> texts_;
   std::map<std::string, GgufValue, std::less<>> metadata_;
 };
-
-// Whether the file at `path` is there and belongs to the model at `model`: the file itself, or weights and
-// texts of the directory. Without opening any.
-bool isFileOfModel(const std::string &path, const std::string &model);
 
 } // namespace tessera::io
 #endif
