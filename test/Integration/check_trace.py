@@ -8,6 +8,7 @@ import argparse
 import collections
 import json
 import os
+import shutil
 import sys
 
 from compiled_programs import fresh, launcher, manifest_of, read_bytes, read_log, run
@@ -159,7 +160,9 @@ for mesh in args.mesh:
         if {one["name"] for one in json.load(file)["traceEvents"] if one.get("cat") == "step"} != {"step 1"}:
             sys.exit(f"{mesh}: other steps than the one that there is")
     check_refused(command, [f"--trace={path('no')}/trace.json"], "no/trace.json")
-    check_refused(command, [f"--trace={data}"], "this run reads that file")
+    check_refused(command, [f"--trace={data}"], "it is a file of the model, which would be lost")
+    shutil.copy(data, path("tokens"))
+    check_refused([out, "train", f"--data={path('tokens')}", "--steps=4"], [f"--trace={path('tokens')}"], "this run reads that file")
     check_refused(command, ["--trace-steps=1:2"], "nothing is traced; add --trace=FILE.json")
     check_refused(command, [f"--trace={path('x')}", "--trace-steps=3:5"], "the run ends with step 4")
     check_refused(command, [f"--trace={path('x')}", "--trace-steps=3:2"], "it ends before it begins")
