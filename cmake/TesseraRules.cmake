@@ -7,16 +7,7 @@ function(tessera_add_td_target name)
   add_dependencies(tessera-tablegen ${name})
 endfunction()
 
-# One precompiled header for the whole compiler; owned by this object library.
-file(WRITE ${CMAKE_BINARY_DIR}/pch_owner.cpp "// Owner of the precompiled header.\n")
-add_library(tessera_pch OBJECT ${CMAKE_BINARY_DIR}/pch_owner.cpp)
-target_precompile_headers(tessera_pch PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/cmake/pch.h)
-target_compile_options(tessera_pch PRIVATE -Xclang -fno-pch-timestamp)
-
-function(tessera_use_pch target)
-  target_precompile_headers(${target} REUSE_FROM tessera_pch)
-  target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
-endfunction()
+tessera_add_precompiled(tessera_pch precompiled_mlir.h)
 
 # tessera_add_library(NAME sources... [LINK libs...] [MLIR libs...] [NO_PCH])
 # A static library of ours. Upstream libraries are named under MLIR (they become libMLIR.so).
@@ -28,7 +19,7 @@ function(tessera_add_library name)
   mlir_target_link_libraries(${name} PUBLIC MLIRIR ${ARG_MLIR})
   target_link_libraries(${name} PUBLIC LLVM) # ADT and Support; libMLIR.so does not pass it on
   if(NOT ARG_NO_PCH)
-    tessera_use_pch(${name})
+    tessera_use_precompiled(${name} tessera_pch)
   endif()
 endfunction()
 
@@ -40,19 +31,18 @@ function(tessera_add_tool name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   mlir_target_link_libraries(${name} PRIVATE MLIRIR ${ARG_MLIR})
   target_link_libraries(${name} PRIVATE LLVM)
-  tessera_use_pch(${name})
+  tessera_use_precompiled(${name} tessera_pch)
 endfunction()
 
 # tessera_add_unittest(NAME sources... [LINK libs...]): a GoogleTest binary, run by ctest.
 function(tessera_add_unittest name)
   cmake_parse_arguments(ARG "" "" "LINK;MLIR" ${ARGN})
-  find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   add_dependencies(${name} tessera-tablegen)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
   mlir_target_link_libraries(${name} PRIVATE MLIRIR ${ARG_MLIR})
   target_link_libraries(${name} PRIVATE LLVM)
-  tessera_use_pch(${name})
+  tessera_use_precompiled(${name} tessera_pch)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/unittests)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()

@@ -5,7 +5,7 @@
 namespace tessera::cli {
 
 // In single quotes, as every shell here reads it.
-static std::string quoted(const std::string &text) {
+static std::string shellQuoted(const std::string &text) {
   std::string out = "'";
   for (char c : text)
     out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -54,8 +54,8 @@ static std::string bash(const ProgramText &program) {
   std::string cases;
   for (const CommandText &command : program.commands)
     cases += "    " + (command.name.empty() ? std::string("*") : command.name) +
-             ") flags=" + quoted(names(command, false)) +
-             " paths=" + quoted(" " + names(command, true) + " ") + " ;;\n";
+             ") flags=" + shellQuoted(names(command, false)) +
+             " paths=" + shellQuoted(" " + names(command, true) + " ") + " ;;\n";
   std::string text =
       function + "() {\n"
                  "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= paths=\n"
@@ -65,7 +65,7 @@ static std::string bash(const ProgramText &program) {
   if (program.hasCommands())
     text += "  if [ \"$COMP_CWORD\" = 1 ]; then\n"
             "    COMPREPLY=($(compgen -W " +
-            quoted(commandNames(program) + " --help --version --completion=") +
+            shellQuoted(commandNames(program) + " --help --version --completion=") +
             " -- \"$word\"))\n    return\n  fi\n";
   text += "  case ${COMP_WORDS[1]} in\n" + cases +
           "  esac\n"
@@ -93,7 +93,7 @@ static std::string zshFlags(const CommandText &command) {
         "*" + wordOf(flag) + (wordOf(flag).back() == '=' ? "-" : "") + "[" + zshText(flag.help) + "]";
     if (!flag.value.empty() && !flag.mayStandAlone)
       text += ":" + zshText(flag.value) + ":" + (isPath(flag) ? "_files" : "");
-    out += " \\\n      " + quoted(text);
+    out += " \\\n      " + shellQuoted(text);
   }
   return out + " \\\n      '*:file:_files'";
 }
@@ -104,7 +104,7 @@ static std::string zsh(const ProgramText &program) {
   if (program.hasCommands()) {
     text += "  local -a commands=(\n";
     for (const CommandText &command : program.commands)
-      text += "    " + quoted(command.name + ":" + command.help) + "\n";
+      text += "    " + shellQuoted(command.name + ":" + command.help) + "\n";
     text += "    'help:prints help'\n  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    "
             "return\n  fi\n"
             "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n";
@@ -118,21 +118,21 @@ static std::string zsh(const ProgramText &program) {
 }
 
 static std::string fish(const ProgramText &program) {
-  const std::string start = "complete -c " + quoted(program.name);
+  const std::string start = "complete -c " + shellQuoted(program.name);
   std::string text;
   for (const CommandText &command : program.commands) {
     std::string when;
     if (program.hasCommands()) {
-      text += start + " -n __fish_use_subcommand -f -a " + quoted(command.name) + " -d " +
-              quoted(command.help) + "\n";
-      when = " -n " + quoted("__fish_seen_subcommand_from " + command.name);
+      text += start + " -n __fish_use_subcommand -f -a " + shellQuoted(command.name) + " -d " +
+              shellQuoted(command.help) + "\n";
+      when = " -n " + shellQuoted("__fish_seen_subcommand_from " + command.name);
     }
     for (const FlagText &flag : command.flags) {
       const bool isShort = flag.name.size() == 2;
       text += start + when + (isShort ? " -s " : " -l ") + flag.name.substr(isShort ? 1 : 2);
       if (!flag.value.empty() && !flag.mayStandAlone)
         text += isPath(flag) ? " -r -F" : " -x";
-      text += " -d " + quoted(flag.help) + "\n";
+      text += " -d " + shellQuoted(flag.help) + "\n";
     }
   }
   return text;

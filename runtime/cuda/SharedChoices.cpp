@@ -6,7 +6,7 @@
 namespace tessera::runtime {
 
 // What every rank says, on all of them.
-static std::vector<std::string> exchange(HostPlane &plane, const std::string &own) {
+static std::vector<std::string> exchangeTexts(HostPlane &plane, const std::string &own) {
   const auto ranks = size_t(plane.ranks());
   std::vector<uint64_t> lengths(ranks);
   uint64_t length = own.size();
@@ -42,7 +42,7 @@ Choices agree(HostPlane *plane, const std::set<std::string> &keys,
   for (const std::string &key : keys)
     text += key + "\n";
   std::map<std::string, int64_t> deciders;
-  std::vector<std::string> of = exchange(*plane, text);
+  std::vector<std::string> of = exchangeTexts(*plane, text);
   for (size_t rank = 0; rank < of.size(); ++rank)
     for (const std::string &key : linesOf(of[rank]))
       deciders.emplace(key, int64_t(rank));
@@ -54,7 +54,7 @@ Choices agree(HostPlane *plane, const std::set<std::string> &keys,
   for (const auto &[key, value] : decide(own))
     text += key + "\n" + value + "\n";
   Choices choices;
-  for (const std::string &said : exchange(*plane, text)) {
+  for (const std::string &said : exchangeTexts(*plane, text)) {
     std::vector<std::string> lines = linesOf(said);
     for (size_t i = 0; i + 1 < lines.size(); i += 2)
       if (keys.count(lines[i]))

@@ -10,7 +10,7 @@ using namespace tessera;
 using namespace tessera::dist;
 using llvm::StringRef;
 
-static std::string quoted(StringRef text) { return ("'" + text + "'").str(); }
+static std::string inQuotes(StringRef text) { return ("'" + text + "'").str(); }
 
 static bool isName(StringRef text) {
   return !text.empty() && (llvm::isAlpha(text[0]) || text[0] == '_') &&
@@ -48,25 +48,26 @@ std::optional<Mesh> tessera::dist::parseMeshSpec(StringRef text, std::string &er
     int64_t size;
     if (!item.contains('=') || !isName(name) || number.empty() ||
         !llvm::all_of(number, [](char c) { return llvm::isDigit(c) || c == '-'; })) {
-      error = "malformed mesh axis (" + quoted(item) + "): it is no NAME=SIZE; try --mesh=dp=2,tp=2";
+      error = "malformed mesh axis (" + inQuotes(item) + "): it is no NAME=SIZE; try --mesh=dp=2,tp=2";
       return std::nullopt;
     }
     if (number.getAsInteger(10, size)) {
-      error = "mesh too large (" + quoted(item) + "): more than " + std::to_string(kMaxRanks) +
+      error = "mesh too large (" + inQuotes(item) + "): more than " + std::to_string(kMaxRanks) +
               " ranks; use fewer";
       return std::nullopt;
     }
     if (size < 1) {
-      error = "wrong mesh axis (" + quoted(item) + "): its size is less than 1; give it a size of at least 1";
+      error =
+          "wrong mesh axis (" + inQuotes(item) + "): its size is less than 1; give it a size of at least 1";
       return std::nullopt;
     }
     if (mesh.find(name)) {
-      error = "repeated mesh axis (" + quoted(item) + "): axis " + name.str() +
+      error = "repeated mesh axis (" + inQuotes(item) + "): axis " + name.str() +
               " has a size already; name every axis once";
       return std::nullopt;
     }
     if (size > kMaxRanks / ranks) {
-      error = "mesh too large (" + quoted(text) + "): more than " + std::to_string(kMaxRanks) +
+      error = "mesh too large (" + inQuotes(text) + "): more than " + std::to_string(kMaxRanks) +
               " ranks; use fewer";
       return std::nullopt;
     }
@@ -85,7 +86,7 @@ static std::optional<AxisRef> parseAxis(StringRef text, StringRef item, const Me
     std::string all;
     for (const MeshAxis &axis : mesh.axes)
       all += (all.empty() ? "" : ", ") + axis.name;
-    error = "unknown axis " + quoted(name) + " (--shard item " + quoted(item) + "): the mesh has " +
+    error = "unknown axis " + inQuotes(name) + " (--shard item " + inQuotes(item) + "): the mesh has " +
             (all.empty() ? "none" : all) + "; add it to --mesh";
     return std::nullopt;
   }
@@ -94,7 +95,7 @@ static std::optional<AxisRef> parseAxis(StringRef text, StringRef item, const Me
     return axis;
   if (!rest.consume_front("(") || rest.consumeInteger(10, axis.pre) || !rest.consume_front(")") ||
       rest.consumeInteger(10, axis.size) || !rest.empty()) {
-    error = "malformed sub-axis " + quoted(text) + " (--shard item " + quoted(item) +
+    error = "malformed sub-axis " + inQuotes(text) + " (--shard item " + inQuotes(item) +
             "): it is no AXIS:(PRE)SIZE; try " + name.str() + ":(1)2";
     return std::nullopt;
   }
@@ -117,7 +118,7 @@ std::optional<std::vector<ShardItem>> tessera::dist::parseShardSpec(StringRef te
     }
     if (!item.contains('=') || !isName(dim) || (left.contains(':') && value.empty()) ||
         right.trim().empty()) {
-      error = "malformed item (--shard item " + quoted(item) +
+      error = "malformed item (--shard item " + inQuotes(item) +
               "): it is no [VALUE:]DIM=AXIS[+AXIS...]; try heads=tp";
       return std::nullopt;
     }
@@ -138,13 +139,13 @@ std::optional<std::vector<ShardItem>> tessera::dist::parseShardSpec(StringRef te
     if (std::string wrong = verifySharding(probe, mesh, 1); !wrong.empty()) {
       StringRef what = wrong;
       what.consume_front("dimension 0: ");
-      error = "wrong axes (--shard item " + quoted(item) + "): " + what.str() +
+      error = "wrong axes (--shard item " + inQuotes(item) + "): " + what.str() +
               "; name every axis once, in pieces that divide it";
       return std::nullopt;
     }
     for (const ShardItem &other : result)
       if (other.value == parsed.value && other.dim == parsed.dim) {
-        error = "repeated item (--shard item " + quoted(item) + "): " + quoted(other.text) +
+        error = "repeated item (--shard item " + inQuotes(item) + "): " + inQuotes(other.text) +
                 (other.axes == parsed.axes ? " says the same" : " says something else") +
                 " about the same dimension; keep one";
         return std::nullopt;

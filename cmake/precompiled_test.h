@@ -1,0 +1,3 @@
+// What the runtime's tests include of others.
+#include "precompiled_runtime.h"
+#include <gtest/gtest.h>
