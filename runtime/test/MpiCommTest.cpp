@@ -1,5 +1,6 @@
 // The conformance suite for ranks that are processes, under their launcher: each process runs it as one rank.
 #include "../comm/mpi/MpiLibrary.h"
+#include "../comm/mpi/MpiTransport.h"
 #include "CommConformance.h"
 #include "PostingStream.h"
 #include "tessera/runtime/comm/MpiWorld.h"
@@ -66,7 +67,7 @@ static int (*sendOfMpi)(const void *, int, MpiType, int, int, MpiComm, MpiReques
 static int64_t messagesSent = 0;
 static int countedSend(const void *data, int count, MpiType type, int rank, int tag, MpiComm comm,
                        MpiRequest *request) {
-  ++messagesSent;
+  messagesSent += tag < mpiPlaneTag; // between machines heartbeats go beside them, from another thread
   return sendOfMpi(data, count, type, rank, tag, comm, request);
 }
 // Rows of a block that lie apart go to another rank together: each message costs, and waits to be looked at.
