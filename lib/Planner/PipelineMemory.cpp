@@ -101,15 +101,17 @@ RankMemory memoryOfRanks(const std::vector<StageFigures> &stages, const CompileO
                            [](const RankBytes &a, const RankBytes &b) { return a.total() < b.total(); });
 }
 
-static std::string partsText(const RankMemory &memory) {
+static std::string partsText(const CompileOptions &options, const RankMemory &memory) {
   std::string text =
       "weights and states " + std::to_string(memory.weights) + ", arenas " + std::to_string(memory.arenas);
-  for (auto [bytes, what] : {std::pair(memory.moreSlots, "more micro-batches"),
-                             {memory.keptMessages, "messages kept"},
-                             {memory.values, "values between stages"},
-                             {memory.shared, "gradients of shared weights"},
-                             {memory.tokens, "tokens on their way"},
-                             {memory.outputs, "outputs kept"}})
+  for (auto [bytes, what] :
+       {std::pair(memory.moreSlots,
+                  options.task == Task::Train ? "more micro-batches" : "other groups of rows"),
+        {memory.keptMessages, "messages kept"},
+        {memory.values, "values between stages"},
+        {memory.shared, "gradients of shared weights"},
+        {memory.tokens, "tokens on their way"},
+        {memory.outputs, "outputs kept"}})
     if (bytes > 0)
       text += std::string(", ") + what + " " + std::to_string(bytes);
   return text;
@@ -118,13 +120,13 @@ static std::string partsText(const RankMemory &memory) {
 Failure doesNotFit(const CompileOptions &options, const RankMemory &least) {
   std::string total = std::to_string(least.total());
   return {"does not fit", "--memory=" + std::to_string(options.memory),
-          "needs at least " + total + " bytes a rank: " + partsText(least),
+          "needs at least " + total + " bytes a rank: " + partsText(options, least),
           "give --memory=" + total + ", a larger mesh, or a smaller --batch or --max-seq-len"};
 }
 
 std::string describeMemory(const CompileOptions &options, const RankMemory &memory) {
   return std::to_string(memory.total()) + " of " + std::to_string(options.memory) +
-         " bytes of a rank: " + partsText(memory);
+         " bytes of a rank: " + partsText(options, memory);
 }
 
 } // namespace tessera
