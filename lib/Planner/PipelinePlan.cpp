@@ -72,7 +72,8 @@ Status checkPipeline(const CompileOptions &options) {
                            "pp cuts layers into stages, and nothing else lies along it",
                            "leave pp out of it");
   if (options.task != Task::Train && !options.pipeline.empty())
-    return badFlag(flag, "stages that generate text take groups of rows in turn", "leave it out");
+    return badFlag(flag, "stages that generate text take groups of rows in turn",
+                   "leave it out, or give --task=train as well");
   if (options.check)
     return badFlag("--check", "it is not implemented for pipelines", "leave it out");
   return {};

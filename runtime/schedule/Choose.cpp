@@ -208,7 +208,8 @@ Result<std::vector<Plan>> pipelinePlans(const ModelOf &model, const ChoiceLimits
   Chooser chooser(model, limits);
   chooser.run();
   if (chooser.plans.empty())
-    return Failure{"cannot choose a pipeline schedule", "",
+    return Failure{"cannot choose a pipeline schedule",
+                   limits.name ? "--pipeline=" + std::string(scheduleName(*limits.name)) : "",
                    chooser.refusal.empty() ? "no schedule has such numbers of stages" : chooser.refusal, ""};
   return std::move(chooser.plans);
 }
