@@ -325,7 +325,8 @@ def gguf_cases(make):
     make.gguf_case("shape-huge", patched(4, "<Q", 2 ** 63), "token_embd.weight")
     make.gguf_case("shape-overflows", patched(12, "<Q", 2 ** 60), "token_embd.weight")
     make.gguf_case("shape-no-whole-blocks", patched(4, "<Q", 31), ["token_embd.weight", "Q8_0"])
-    make.gguf_case("type-q4_k", patched(20, "<I", 12), ["token_embd.weight", "Q4_K", "not supported"])
+    make.gguf_case("type-q2_k", patched(20, "<I", 10), ["token_embd.weight", "Q2_K", "not supported"])
+    make.gguf_case("type-q4_k-of-32", patched(20, "<I", 12), ["token_embd.weight", "Q4_K", "[389, 32] is impossible"])
     make.gguf_case("type-unknown", patched(20, "<I", 12345), ["token_embd.weight", "12345"])
     make.gguf_case("offset-beyond", patched(24, "<Q", 2 ** 40), ["token_embd.weight", "truncated"])
     make.gguf_case("offset-odd", patched(24, "<Q", 7), ["token_embd.weight", "alignment"])
@@ -344,7 +345,7 @@ def gguf_cases(make):
     metadata("layers-too-many", ["blk.2."], COMPILE, lambda m: m.update({"llama.block_count": 3}))
     metadata("layers-zero", ["llama.block_count"], COMPILE, lambda m: m.update({"llama.block_count": 0}))
     metadata("hidden-not-the-weights", ["32"], COMPILE, lambda m: m.update({"llama.embedding_length": 48}))
-    metadata("experts", ["llama.expert_count"], COMPILE, lambda m: m.update({"llama.expert_count": 8}))
+    metadata("experts-without-used", ["llama.expert_used_count", "is missing"], COMPILE, lambda m: m.update({"llama.expert_count": 8}))
     metadata("rope-ntk", ["ntk"], COMPILE, lambda m: m.update({"llama.rope.scaling.type": "ntk", "llama.rope.scaling.factor": 4.0}))
 
     def entries(name, needles, change):
