@@ -15,13 +15,15 @@ Failure badFlag(const std::string &flag, const std::string &why, const std::stri
   return {"cannot compile", flag, why, hint};
 }
 
-/// Size of the mesh's axis for stages; 1: there is none.
-static int64_t ranksOfPipeline(const CompileOptions &options) {
+/// Size of the mesh's axis for stages; none: there is no such axis.
+static std::optional<int64_t> sizeOfAxis(const CompileOptions &options) {
   std::string error;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
   std::optional<int> axis = mesh ? mesh->find(kPipelineAxis.str()) : std::nullopt;
-  return axis ? mesh->axes[size_t(*axis)].size : 1;
+  return axis ? std::optional<int64_t>(mesh->axes[size_t(*axis)].size) : std::nullopt;
 }
+
+static int64_t ranksOfPipeline(const CompileOptions &options) { return sizeOfAxis(options).value_or(1); }
 
 std::string describeGiven(const CompileOptions &options) {
   std::string given;
@@ -57,7 +59,7 @@ Status checkPipeline(const CompileOptions &options) {
   const int64_t ranks = ranksOfPipeline(options);
   if (ranks == 1)
     return isPlanned ? Status(badFlag(flag,
-                                      StringRef(options.mesh).contains("pp=")
+                                      sizeOfAxis(options)
                                           ? "the axis pp of the mesh has one rank"
                                           : "the mesh has no axis pp that stages could lie along",
                                       "give --mesh=pp=2, for example"))

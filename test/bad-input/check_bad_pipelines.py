@@ -73,6 +73,7 @@ bad("no stage a rank", ["--mesh=pp=2", "--pipeline=interleaved:0"], r"cannot .*i
 bad("no number of stages", ["--mesh=pp=2", "--pipeline=interleaved:two"], r"cannot .*interleaved:two.*")
 bad("dualpipev below 2p", ["--mesh=pp=3", "--pipeline=dualpipev"], r"cannot choose a pipeline schedule \(--pipeline=dualpipev\): dualpipev on 3 ranks needs at least 6 micro-batches, .*")
 bad("pipeline without pp", ["--mesh=tp=2", "--pipeline=1f1b"], r"cannot compile \(--pipeline=1f1b\): the mesh has no axis pp.*")
+bad("pipeline, and an axis of other letters too", ["--mesh=app=2", "--shard=ffn=app", "--pipeline=1f1b"], r"cannot compile \(--pipeline=1f1b\): the mesh has no axis pp.*")
 bad("pipeline, and pp of one rank", ["--mesh=pp=1,dp=2", "--pipeline=1f1b"], r"cannot compile \(--pipeline=1f1b\): the axis pp of the mesh has one rank; .*")
 bad("pp shards layers alone", ["--mesh=pp=2,tp=2", "--shard=ffn=tp+pp"], r"cannot compile \(--shard=ffn=tp\+pp\): pp cuts layers into stages, and nothing else lies along it; .*")
 bad("no stage has it", ["--mesh=pp=2,tp=2", "--stages=2,2", "--pipeline=1f1b", "--shard=nothing=-"], r"cannot compile .*--shard item 'nothing=-': no stage has a value or a dimension of this name; .*")
