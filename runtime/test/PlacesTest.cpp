@@ -12,7 +12,8 @@ namespace {
 class HashedRows final : public TextSession {
 public:
   HashedRows(size_t rows, int64_t chunk, int64_t ahead, bool goesOn)
-      : chunk_(chunk), ahead_(ahead), goesOn_(goesOn), rows_(rows), next_(rows) {}
+      : chunk_(chunk), ahead_(ahead), goesOn_(goesOn), rows_(rows), next_(rows), drawnPrompts_(rows),
+        drawnLengths_(rows, -1) {}
 
   bool isRoot() const override { return true; }
   int64_t batch() const override { return int64_t(rows_.size()); }
@@ -54,11 +55,21 @@ public:
   }
   bool goesOn() const override { return goesOn_; }
   int64_t stepsAhead() const override { return ahead_; }
-  bool draws() const override { return false; }
+  bool draws() const override { return true; }
   void setDrawing(const Drawing &) override {}
-  void setDrawnRows(const std::vector<int32_t> &, const std::vector<int32_t> &) override {}
-  void draw(const std::vector<int32_t> &) override {}
-  void advanceDrawing() override {}
+  void setDrawnRows(const std::vector<int32_t> &prompts, const std::vector<int32_t> &lengths) override {
+    drawnPrompts_ = prompts;
+    drawnLengths_ = lengths;
+  }
+  void draw(const std::vector<int32_t> &) override {
+    for (size_t row = 0; row < rows_.size(); ++row)
+      if (drawnLengths_[row] >= 0)
+        rows_[row].token = next_[row] = (next_[row] * 5 + drawnPrompts_[row] + 3) % 17;
+  }
+  void advanceDrawing() override {
+    advance();
+    draw({});
+  }
   void setEndTokens(const std::vector<int32_t> &, bool) override {}
   void hold(const std::vector<size_t> &rows) override {
     for (size_t row : rows)
@@ -73,6 +84,8 @@ public:
   }
   void dropNext() override { sent_.clear(); }
   const std::vector<float> &logits() override { return none_; }
+
+  int32_t position(size_t row) const { return rows_[row].position; }
 
   int64_t prompts = 0, steps = 0, promptTokens = 0;
 
@@ -99,7 +112,7 @@ private:
   int64_t chunk_, ahead_;
   bool goesOn_;
   std::vector<Row> rows_;
-  std::vector<int32_t> next_;
+  std::vector<int32_t> next_, drawnPrompts_, drawnLengths_;
   std::deque<std::vector<int32_t>> sent_;
   const std::vector<float> none_;
 };
@@ -141,23 +154,28 @@ AllTokens answersOf(const GenerateJob &job, HashedRows &rows) {
 } // namespace
 
 TEST(Places, EachAnswerIsTheOneThatItsPromptGetsAlone) {
-  const GenerateJob job = someJob(12);
-  AllTokens alone;
-  for (size_t p = 0; p < job.prompts.size(); ++p) {
-    GenerateJob one = job;
-    one.prompts = {job.prompts[p]};
-    one.limits = {job.limits[p]};
-    HashedRows rows(1, 100, 0, true);
-    alone.push_back(answersOf(one, rows).front());
+  for (double temperature : {0., 1.}) {
+    GenerateJob job = someJob(12);
+    job.temperature = temperature;
+    AllTokens alone;
+    for (size_t p = 0; p < job.prompts.size(); ++p) {
+      GenerateJob one = job;
+      one.prompts = {job.prompts[p]};
+      one.limits = {job.limits[p]};
+      one.firstNumber = int32_t(p);
+      HashedRows rows(1, 100, 0, true);
+      alone.push_back(answersOf(one, rows).front());
+    }
+    for (bool goesOn : {true, false})
+      for (int64_t ahead : {0, 1, 4})
+        for (size_t count : {1, 2, 3, 5})
+          for (int64_t chunk : {1, 2, 3, 8}) {
+            HashedRows rows(count, chunk, ahead, goesOn);
+            EXPECT_EQ(answersOf(job, rows), alone)
+                << temperature << ", " << goesOn << ", " << ahead << " ahead, " << count
+                << " rows, chunks of " << chunk;
+          }
   }
-  for (bool goesOn : {true, false})
-    for (int64_t ahead : {0, 1, 4})
-      for (size_t count : {1, 2, 3, 5})
-        for (int64_t chunk : {1, 2, 3, 8}) {
-          HashedRows rows(count, chunk, ahead, goesOn);
-          EXPECT_EQ(answersOf(job, rows), alone)
-              << goesOn << ", " << ahead << " ahead, " << count << " rows, chunks of " << chunk;
-        }
 }
 
 // A place that is free takes the next prompt while others go on: a long answer beside seven short ones costs
@@ -186,6 +204,48 @@ TEST(Places, AShortPromptDoesNotWaitForALongOne) {
         ;
       EXPECT_LE(rows.prompts, 1 + 6 + ahead) << goesOn << ", " << ahead << " ahead";
     }
+}
+
+// Nor does a long answer beside short ones that begin and end in every turn.
+TEST(Places, AnAnswerGoesOnWhilePromptsEnd) {
+  GenerateJob job;
+  job.prompts.assign(60, {1, 2});
+  job.limits.assign(60, 1);
+  job.limits[0] = 20;
+  for (bool goesOn : {true, false})
+    for (int64_t ahead : {0, 1, 4}) {
+      HashedRows rows(3, 2, ahead, goesOn);
+      Answers answers(job, nullptr);
+      PromptQueue queue(60, 1);
+      Places places(rows, 3, job, answers, queue, nullptr, [](int64_t) {});
+      int64_t turns = 0;
+      while (answers.finish(0) == Finish::None && places.advance())
+        ++turns;
+      EXPECT_LE(turns, 20 + 3 + ahead) << goesOn << ", " << ahead << " ahead";
+    }
+}
+
+// A row that nobody answers in stands still.
+TEST(Places, FreeRowsAreHeld) {
+  GenerateJob job;
+  job.prompts = {{1, 2}, {3}};
+  job.limits = {2, 30};
+  HashedRows rows(2, 2, 4, true);
+  answersOf(job, rows);
+  EXPECT_EQ(rows.position(0), -1);
+}
+
+TEST(Places, NoGroupTakesMoreThanItsShare) {
+  PromptQueue three(3, 2), two(2, 2);
+  EXPECT_TRUE(three.take(0) && three.take(1));
+  EXPECT_FALSE(three.take(2));
+  EXPECT_TRUE(three.take(0));
+  EXPECT_TRUE(three.isEmpty());
+  EXPECT_TRUE(two.take(0));
+  EXPECT_FALSE(two.take(1));
+  two.finished();
+  EXPECT_FALSE(two.take(1)); // the other group's
+  EXPECT_TRUE(two.take(0));
 }
 
 // Of a conversation only what is new is read.
