@@ -148,7 +148,8 @@ TEST(Gemm, AddsToWhatLiesThere) {
   for (GemmTypes types : {GemmTypes{}, GemmTypes{BF16, BF16, F32}, GemmTypes{F16, F16, F16}})
     for (bool packed : {true, false})
       for (int64_t m : {1, 5, 128})
-        checkProduct(m, 80, 27, types, packed, 2, {}, {/*bias=*/false, /*addend=*/true});
+        for (int64_t n : {80, 700})
+          checkProduct(m, n, 27, types, packed, 2, {}, {/*bias=*/false, /*addend=*/true});
 }
 
 TEST(Gemm, PackedWeightsHaveOneOrientation) {

@@ -125,6 +125,33 @@ TEST(HostComm, ARankStaysUntilWhatItSentIsRead) {
   EXPECT_EQ(received, sent);
 }
 
+// Who broadcasts far ahead of the others waits before it writes over what they have still to take.
+TEST(HostComm, NotesStayUntilTheyAreTaken) {
+  std::atomic<int> given{0};
+  onThreads(Mesh({{"a", 3}}), false, [&](CommUnderTest &rank) {
+    constexpr int turns = 500;
+    const bool isRoot = rank.comm.rank() == 0;
+    if (!isRoot) { // the root comes as far as it can
+      while (given < 16)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+    const bool isBehind = isRoot || given < turns;
+    EXPECT_TRUE(isBehind) << "the root did not wait";
+    int wrong = 0;
+    for (int32_t turn = 0; turn < turns && isBehind; ++turn) {
+      int32_t value = isRoot ? turn : -1;
+      rank.plane.broadcast(&value, sizeof value, 0);
+      wrong += value != turn;
+      if (isRoot)
+        given = turn + 1;
+    }
+    EXPECT_EQ(wrong, 0);
+    rank.plane.barrier();
+    given = 0;
+  });
+}
+
 // Between its start and its wait a message moves when the rank sees to it.
 TEST(HostComm, WhatWasStartedMovesBeforeTheWait) {
   setBusyThreads(1000);

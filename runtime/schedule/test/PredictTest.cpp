@@ -95,5 +95,6 @@ TEST(Predict, MessagesOfGeneratingCount) {
   const GenerationCosts costs{{2, 3}, {1, 4}, {10}, {5, 1}};
   EXPECT_EQ(predictGeneration(costs, 1).prompt, 5 + 10);
   EXPECT_EQ(predictGeneration(costs, 1).token, 5 + 6);
+  EXPECT_EQ(predictGeneration(costs, 3).prompt, 5 + 10 + 2 * 3);
   EXPECT_EQ(predictGeneration(costs, 3).token, 12);
 }
