@@ -37,6 +37,21 @@ for latency, bandwidth in ((1e-8, 1e9), (1e-3, 1e6)):
     if text() != text(f"--pipeline={pipeline['schedule']}", f"--micro-batches={micro}", f"--stages={cut}"):
         sys.exit(f"{pipeline['schedule']}, {micro}, {cut}: another program than the one that was chosen")
     print(f"{seconds} s, {pipeline['schedule']}, {pipeline['send_buffers']} send buffers")
+# Stages that generate: the messages with tokens, the tokens' way to all, and what is said of both before and behind.
+latency, bandwidth, rows = 1e-3, 1e6, 2
+with open(path("machine.json"), "w") as file:
+    json.dump({"flops": 2e10, "axes": {"pp": {"latency": latency, "bandwidth": bandwidth}}}, file)
+said = run([args.compiler, args.model, "--mesh=pp=2", f"--batch={rows}", "--micro-batches=1", f"--machine={path('machine.json')}", "--explain", "-o", path("program")]).stderr
+pipeline = json.loads(run([path("program"), "info", "--json"]).stdout)["pipeline"]
+predicted = pipeline["predicted"]
+wanted = [latency + bytes / bandwidth for bytes in (pipeline["stages"][0]["sends_bytes_of_token"], 4 * rows)]
+if any(abs(got / want - 1) > 1e-6 for got, want in zip(predicted["token_link"], wanted)):
+    sys.exit(f"messages with tokens: {predicted['token_link']}, expected {wanted}")
+told = [sum(predicted[what]) + sum(predicted[link]) for what, link in (("chunk", "link"), ("token", "token_link"))]
+for word in ("planned", "predicted"):
+    numbers = [float(number) / 1e6 for number in re.search(rf"a chunk of a prompt ([\d.]+) us, a token ([\d.]+) us {word}", said).groups()]
+    if any(abs(number / of - 1) > 0.05 for number, of in zip(numbers, told)):
+        sys.exit(f"generating: {numbers} s {word}, info tells {told}")
 run([args.compiler, args.model, "--mesh=pp=2", "-o", path("program")])
 predicted = json.loads(run([path("program"), "info", "--json"]).stdout)["pipeline"]["predicted"]
 names = ["chunk", "token", "link", "token_link"]
