@@ -171,9 +171,8 @@ TEST(Places, EachAnswerIsTheOneThatItsPromptGetsAlone) {
         for (size_t count : {1, 2, 3, 5})
           for (int64_t chunk : {1, 2, 3, 8}) {
             HashedRows rows(count, chunk, ahead, goesOn);
-            EXPECT_EQ(answersOf(job, rows), alone)
-                << temperature << ", " << goesOn << ", " << ahead << " ahead, " << count
-                << " rows, chunks of " << chunk;
+            EXPECT_EQ(answersOf(job, rows), alone) << temperature << ", " << goesOn << ", " << ahead
+                                                   << " ahead, " << count << " rows, chunks of " << chunk;
           }
   }
 }
