@@ -58,12 +58,12 @@ Status checkPipeline(const CompileOptions &options) {
       options.pipeline.empty() ? "--stages=" + options.stages : "--pipeline=" + options.pipeline;
   const int64_t ranks = ranksOfPipeline(options);
   if (ranks == 1)
-    return isPlanned ? Status(badFlag(flag,
-                                      sizeOfAxis(options)
-                                          ? "the axis pp of the mesh has one rank"
-                                          : "the mesh has no axis pp that stages could lie along",
-                                      "give --mesh=pp=2, for example"))
-                     : Status();
+    return isPlanned
+               ? Status(badFlag(flag,
+                                sizeOfAxis(options) ? "the axis pp of the mesh has one rank"
+                                                    : "the mesh has no axis pp that stages could lie along",
+                                "give --mesh=pp=2, for example"))
+               : Status();
   std::string error;
   if (std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error))
     if (auto items = dist::parseShardSpec(options.shard, *mesh, error))
