@@ -1,6 +1,6 @@
 """lit's shell tests, of which a run takes a sample: imported by lit.cfg.py, and by lit's workers.
 
-A test with a line `SAMPLE: GROUP N` is one of a group that shows much the same; N of the group run, drawn by the seed, and the others count as
+A test with a line `SAMPLE: GROUP N` is one of a group that shows much the same (of `costly`: one of those that take longest); N of the group run, drawn by the seed, and the others count as
 skipped. With TESSERA_FULL=1 all run."""
 import os
 import random

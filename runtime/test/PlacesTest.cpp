@@ -188,6 +188,17 @@ TEST(Places, NobodyWaitsForTheOthers) {
   EXPECT_LE(rows.steps, 60);
 }
 
+// Turns until the first prompt has its answer.
+static int64_t turnsOfTheFirst(const GenerateJob &job, HashedRows &rows) {
+  Answers answers(job, nullptr);
+  PromptQueue queue(job.prompts.size(), 1);
+  Places places(rows, size_t(rows.batch()), job, answers, queue, nullptr, [](int64_t) {});
+  int64_t turns = 0;
+  while (answers.finish(0) == Finish::None && places.advance())
+    ++turns;
+  return turns;
+}
+
 // A short prompt is answered while a long one beside it is read, also where the host reads behind.
 TEST(Places, AShortPromptDoesNotWaitForALongOne) {
   GenerateJob job;
@@ -196,11 +207,7 @@ TEST(Places, AShortPromptDoesNotWaitForALongOne) {
   for (bool goesOn : {true, false})
     for (int64_t ahead : {0, 1, 4}) {
       HashedRows rows(2, 2, ahead, goesOn);
-      Answers answers(job, nullptr);
-      PromptQueue queue(2, 1);
-      Places places(rows, 2, job, answers, queue, nullptr, [](int64_t) {});
-      while (answers.finish(0) == Finish::None && places.advance())
-        ;
+      turnsOfTheFirst(job, rows);
       EXPECT_LE(rows.prompts, 1 + 6 + ahead) << goesOn << ", " << ahead << " ahead";
     }
 }
@@ -214,12 +221,7 @@ TEST(Places, AnAnswerGoesOnWhilePromptsEnd) {
   for (bool goesOn : {true, false})
     for (int64_t ahead : {0, 1, 4}) {
       HashedRows rows(3, 2, ahead, goesOn);
-      Answers answers(job, nullptr);
-      PromptQueue queue(60, 1);
-      Places places(rows, 3, job, answers, queue, nullptr, [](int64_t) {});
-      int64_t turns = 0;
-      while (answers.finish(0) == Finish::None && places.advance())
-        ++turns;
+      const int64_t turns = turnsOfTheFirst(job, rows);
       EXPECT_LE(turns, 20 + 3 + ahead) << goesOn << ", " << ahead << " ahead";
     }
 }
