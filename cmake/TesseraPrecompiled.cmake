@@ -13,3 +13,10 @@ function(tessera_use_precompiled target name)
   target_precompile_headers(${target} REUSE_FROM ${name})
   target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
 endfunction()
+
+# tessera_quick_to_compile(TARGET): of tests' own code most costs more to optimize than to run. Tests that compute much themselves say OPTIMIZED.
+function(tessera_quick_to_compile target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()

@@ -8,6 +8,9 @@ function(tessera_add_td_target name)
 endfunction()
 
 tessera_add_precompiled(tessera_pch precompiled_mlir.h)
+tessera_add_precompiled(tessera_unit_pch precompiled_unit.h)
+tessera_quick_to_compile(tessera_unit_pch)
+target_link_libraries(tessera_unit_pch PRIVATE GTest::gtest)
 
 # tessera_add_library(NAME sources... [LINK libs...] [MLIR libs...] [NO_PCH])
 # A static library of ours. Upstream libraries are named under MLIR (they become libMLIR.so).
@@ -34,15 +37,20 @@ function(tessera_add_tool name)
   tessera_use_precompiled(${name} tessera_pch)
 endfunction()
 
-# tessera_add_unittest(NAME sources... [LINK libs...]): a GoogleTest binary, run by ctest.
+# tessera_add_unittest(NAME sources... [OPTIMIZED] [LINK libs...]): a GoogleTest binary, run by ctest.
 function(tessera_add_unittest name)
-  cmake_parse_arguments(ARG "" "" "LINK;MLIR" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "" "LINK;MLIR" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   add_dependencies(${name} tessera-tablegen)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
   mlir_target_link_libraries(${name} PRIVATE MLIRIR ${ARG_MLIR})
   target_link_libraries(${name} PRIVATE LLVM)
-  tessera_use_precompiled(${name} tessera_pch)
+  if(ARG_OPTIMIZED)
+    tessera_use_precompiled(${name} tessera_pch)
+  else()
+    tessera_quick_to_compile(${name})
+    tessera_use_precompiled(${name} tessera_unit_pch)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/unittests)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()

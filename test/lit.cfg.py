@@ -38,6 +38,8 @@ for tool in ("llm-opt", "llm-judge", "llm-compile"):
     config.substitutions.append((r"(?<![-\w/.])%s(?![-\w/.])" % tool, os.path.join(config.tessera_build, "bin", tool)))
 # How many random programs, and how long one may take: the sanitizers look at a part of them.
 config.substitutions.append(("%programs", "100" if sanitized else "2000" if full else "500"))
+# And how many of a test are compiled to the end.
+config.substitutions.append(("%binaries", "70" if full else "40"))
 # Of so many shapes beyond whole models ptxas sees the kernels.
 config.substitutions.append(("%shapes", "100" if full else "2"))
 # Of check_train_pairs.py.
