@@ -54,7 +54,7 @@ Costs costsOf(const PipelineModel &model, const StageSizes &sizes) {
 }
 
 std::vector<double> bytesOfRanks(const PipelineModel &model, const StageSizes &sizes,
-                                 const Schedule &schedule) {
+                                 const Schedule &schedule, int32_t *sendBuffers) {
   Costs costs = costsOf(model, sizes);
   std::vector<double> weights = stageCosts(model.weights, sizes);
   std::vector<double> bytes(size_t(schedule.numRanks()), model.rankBytes);
@@ -62,7 +62,9 @@ std::vector<double> bytesOfRanks(const PipelineModel &model, const StageSizes &s
     bytes[size_t(schedule.rankOfStage[size_t(stage)])] += weights[size_t(stage)];
   Schedule lists = lower(schedule, Lowering::Late);
   std::vector<Held> held = heldAtMost(lists, costs);
-  int32_t sends = leastSendBuffers(lists, costs).withoutDelay;
+  int32_t sends = leastSendBuffersWithoutDelay(lists, costs, sendBuffers ? *sendBuffers : 0);
+  if (sendBuffers)
+    *sendBuffers = sends;
   for (size_t rank = 0; rank < bytes.size(); ++rank)
     bytes[rank] += held[rank].bytes + (held[rank].receives + std::max(0, sends)) * model.messageBytes;
   return bytes;
@@ -95,7 +97,8 @@ double stepSeconds(const PipelineModel &model, const StageSizes &sizes, const Sc
 namespace {
 class Chooser {
 public:
-  Chooser(const ModelOf &model, const ChoiceLimits &limits) : model_(model), limits_(limits) {}
+  Chooser(const ModelOf &model, const ChoiceLimits &limits, KnownCuts &known)
+      : model_(model), limits_(limits), known_(known) {}
 
   std::vector<Plan> plans;
   std::string refusal; // of the last schedule that does not have such sizes
@@ -146,16 +149,30 @@ private:
 
   void add(const Schedule &schedule, Plan plan) {
     const PipelineModel model = model_(schedule.microBatches, splitsBackward(schedule));
-    auto seconds = [&](const StageSizes &sizes) { return stepSeconds(model, sizes, schedule); };
+    CutsOfSchedule &known = known_[{plan.schedule, schedule.microBatches}];
+    auto seconds = [&](const StageSizes &sizes) {
+      std::optional<double> &found = known.costs[sizes].seconds;
+      if (!found)
+        found = stepSeconds(model, sizes, schedule);
+      return *found;
+    };
+    auto bytes = [&](const StageSizes &sizes) {
+      std::optional<double> &found = known.costs[sizes].bytes;
+      if (!found) {
+        std::vector<double> ranks = bytesOfRanks(model, sizes, schedule, &known.sendBuffers);
+        found = *std::max_element(ranks.begin(), ranks.end()) - model.rankBytes;
+      }
+      return *found + model.rankBytes;
+    };
     std::vector<StageSizes> candidates;
     if (limits_.sizes) {
       candidates.push_back(*limits_.sizes);
     } else {
       candidates.push_back(shortest(model, schedule, seconds));
       // What is shortest may not fit: from there, and from the evenest weights, to what does.
-      if (limits_.bytes > 0 && mostBytes(model, candidates.front(), schedule) > limits_.bytes)
+      if (limits_.bytes > 0 && bytes(candidates.front()) > limits_.bytes)
         for (StageSizes from : {candidates.front(), cutLayers(model.weights, schedule.numStages()).take()})
-          candidates.push_back(fitting(model, schedule, seconds, std::move(from)));
+          candidates.push_back(fitting(schedule, seconds, bytes, std::move(from)));
     }
     for (StageSizes &sizes : candidates) {
       plan.microBatches = schedule.microBatches;
@@ -166,11 +183,6 @@ private:
     }
   }
 
-  static double mostBytes(const PipelineModel &model, const StageSizes &sizes, const Schedule &schedule) {
-    std::vector<double> bytes = bytesOfRanks(model, sizes, schedule);
-    return *std::max_element(bytes.begin(), bytes.end());
-  }
-
   using Measure = std::function<double(const StageSizes &)>;
   StageSizes shortest(const PipelineModel &model, const Schedule &schedule, const Measure &seconds) const {
     LayerCosts sum = plus(plus(model.forward, model.backwardInput), model.backwardWeight);
@@ -179,11 +191,11 @@ private:
   }
 
   // What is over the limit is worse than any time.
-  StageSizes fitting(const PipelineModel &model, const Schedule &schedule, const Measure &seconds,
+  StageSizes fitting(const Schedule &schedule, const Measure &seconds, const Measure &bytes,
                      StageSizes from) const {
-    double longest = seconds(StageSizes(from)) * 1e3;
+    double longest = seconds(from) * 1e3;
     auto measure = [&](const StageSizes &sizes) {
-      double over = mostBytes(model, sizes, schedule) / limits_.bytes - 1;
+      double over = bytes(sizes) / limits_.bytes - 1;
       return over > 0 ? longest * (1 + over) : seconds(sizes);
     };
     return improveCut(std::move(from), measure, {}, tries(schedule));
@@ -201,11 +213,13 @@ private:
 
   const ModelOf &model_;
   const ChoiceLimits &limits_;
+  KnownCuts &known_;
 };
 } // namespace
 
-Result<std::vector<Plan>> pipelinePlans(const ModelOf &model, const ChoiceLimits &limits) {
-  Chooser chooser(model, limits);
+Result<std::vector<Plan>> pipelinePlans(const ModelOf &model, const ChoiceLimits &limits, KnownCuts *known) {
+  KnownCuts own;
+  Chooser chooser(model, limits, known ? *known : own);
   chooser.run();
   if (chooser.plans.empty())
     return Failure{"cannot choose a pipeline schedule",

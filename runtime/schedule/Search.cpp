@@ -9,7 +9,7 @@ namespace {
 class Searcher {
 public:
   Searcher(const std::vector<ModelOf> &variants, const ChoiceLimits &limits, const Measure &measure)
-      : variants_(variants), limits_(limits), measure_(measure) {}
+      : variants_(variants), limits_(limits), measure_(measure), known_(variants.size()) {}
 
   // Whatever it takes.
   Result<Choice> fastest();
@@ -22,7 +22,7 @@ private:
   using Plans = std::vector<std::vector<Plan>>;
 
   // `more`: what costs say too little, of every rank.
-  Result<std::vector<Plan>> plansOf(size_t variant, double bytes, double more) const;
+  Result<std::vector<Plan>> plansOf(size_t variant, double bytes, double more);
   // None where costs, or measures, say that nothing fits.
   Result<std::optional<Choice>> search(double bytes);
   std::optional<Candidate> runnerUp(const Candidate &best, const Plans &plans, double bytes) const;
@@ -35,11 +35,12 @@ private:
   const ChoiceLimits &limits_;
   const Measure &measure_;
   std::map<std::string, double> measured_;
+  std::vector<KnownCuts> known_; // by variant
 };
 
 } // namespace
 
-Result<std::vector<Plan>> Searcher::plansOf(size_t variant, double bytes, double more) const {
+Result<std::vector<Plan>> Searcher::plansOf(size_t variant, double bytes, double more) {
   ChoiceLimits limits = limits_;
   limits.bytes = bytes;
   return pipelinePlans(
@@ -48,7 +49,7 @@ Result<std::vector<Plan>> Searcher::plansOf(size_t variant, double bytes, double
         model.rankBytes += more;
         return model;
       },
-      limits);
+      limits, &known_[variant]);
 }
 
 Status Searcher::measure(Candidate &candidate) {

@@ -296,36 +296,84 @@ std::vector<Held> heldAtMost(const Schedule &schedule, const Costs &costs) {
   return result;
 }
 
-LeastBuffers leastSendBuffers(const Schedule &schedule, const Costs &costs, const Transport &transport) {
-  auto with = [&](int32_t buffers) {
-    Transport limited = transport;
-    limited.sendBuffers = buffers;
-    return simulate(schedule, costs, limited);
-  };
-  Simulation endless = with(kEndless);
-  if (!endless.ended())
-    return {};
-  // More buffers never hurt, so both are found by halving. What an endless run has in flight is enough.
-  int32_t enough = 0;
-  for (int32_t sends : endless.sendsInFlight)
-    enough = std::max(enough, sends);
-  auto least = [&](int32_t from, auto &&holds) {
-    int32_t low = from, high = enough;
+namespace {
+// Of one schedule: more buffers never hurt, so what is least is found by halving.
+class BufferSearch {
+public:
+  BufferSearch(const Schedule &schedule, const Costs &costs, const Transport &transport)
+      : schedule_(schedule), costs_(costs), transport_(transport) {
+    Simulation endless = with(kEndless);
+    ends_ = endless.ended();
+    limit_ = endless.makespan * (1 + 1e-9);
+    for (int32_t sends : endless.sendsInFlight)
+      enough_ = std::max(enough_, sends);
+  }
+
+  bool ends() const { return ends_; }
+  int32_t enough() const { return enough_; } // what an endless run has in flight
+  bool endsWith(int32_t buffers) const { return with(buffers).ended(); }
+  bool hasNoDelayWith(int32_t buffers) const {
+    Simulation run = with(buffers);
+    return run.ended() && run.makespan <= limit_;
+  }
+  // The least number in [low, high] of which `holds`; it does of `high`.
+  template <typename Holds> static int32_t least(int32_t low, int32_t high, Holds holds) {
     while (low < high) {
       int32_t middle = low + (high - low) / 2;
-      if (holds(with(middle)))
+      if (holds(middle))
         high = middle;
       else
         low = middle + 1;
     }
     return low;
-  };
+  }
+
+private:
+  Simulation with(int32_t buffers) const {
+    Transport limited = transport_;
+    limited.sendBuffers = buffers;
+    return simulate(schedule_, costs_, limited);
+  }
+
+  const Schedule &schedule_;
+  const Costs &costs_;
+  const Transport &transport_;
+  bool ends_ = false;
+  double limit_ = 0;
+  int32_t enough_ = 0;
+};
+} // namespace
+
+LeastBuffers leastSendBuffers(const Schedule &schedule, const Costs &costs, const Transport &transport) {
+  BufferSearch search(schedule, costs, transport);
+  if (!search.ends())
+    return {};
   LeastBuffers result;
-  result.withoutDeadlock = least(0, [](const Simulation &run) { return run.ended(); });
-  double limit = endless.makespan * (1 + 1e-9);
-  result.withoutDelay = least(result.withoutDeadlock,
-                              [&](const Simulation &run) { return run.ended() && run.makespan <= limit; });
+  result.withoutDeadlock =
+      BufferSearch::least(0, search.enough(), [&](int32_t buffers) { return search.endsWith(buffers); });
+  result.withoutDelay = BufferSearch::least(result.withoutDeadlock, search.enough(),
+                                            [&](int32_t buffers) { return search.hasNoDelayWith(buffers); });
   return result;
+}
+
+int32_t leastSendBuffersWithoutDelay(const Schedule &schedule, const Costs &costs, int32_t guess) {
+  const Transport transport;
+  BufferSearch search(schedule, costs, transport);
+  if (!search.ends())
+    return kEndless;
+  auto holds = [&](int32_t buffers) { return search.hasNoDelayWith(buffers); };
+  int32_t low = 0, high = search.enough();
+  auto halveAt = [&](int32_t buffers) {
+    if (buffers < low || buffers >= high)
+      return;
+    if (holds(buffers))
+      high = buffers;
+    else
+      low = buffers + 1;
+  };
+  halveAt(guess);
+  halveAt(high == guess ? guess - 1 : guess + 1);
+  return BufferSearch::least(low, high, holds);
 }
 
 } // namespace tessera::schedule

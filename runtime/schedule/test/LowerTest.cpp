@@ -202,6 +202,8 @@ TEST(Lower, OneBufferLessThanTheLeastStalls) {
       transport.sendBuffers = buffers;
       return simulate(lowered, costs, transport);
     };
+    for (int32_t guess : {0, least.withoutDelay, least.withoutDelay + 1, random.below(8), 1000})
+      ASSERT_EQ(leastSendBuffersWithoutDelay(lowered, costs, guess), least.withoutDelay) << guess;
     ASSERT_TRUE(with(least.withoutDeadlock).ended());
     ASSERT_EQ(with(least.withoutDelay).makespan, endless.makespan);
     if (least.withoutDeadlock > 0) {

@@ -7,6 +7,7 @@
 #include "tessera/runtime/schedule/Generate.h"
 #include "tessera/runtime/schedule/Predict.h"
 
+#include <map>
 #include <string>
 
 namespace tessera::schedule {
@@ -63,9 +64,22 @@ struct ChoiceLimits {
 // programs.
 using ModelOf = std::function<PipelineModel(int32_t microBatches, bool splitsBackward)>;
 
+// What was found out about cuts: the same under every limit, and most of what a choice costs.
+struct CutCost {
+  std::optional<double> seconds;
+  std::optional<double> bytes; // of the fullest rank, without PipelineModel::rankBytes
+};
+struct CutsOfSchedule {
+  std::map<StageSizes, CutCost> costs;
+  int32_t sendBuffers = 0; // of the last one
+};
+// By schedule and number of micro-batches. Of one model, whose rankBytes may change.
+using KnownCuts = std::map<std::pair<std::string, int32_t>, CutsOfSchedule>;
+
 // All that is looked at, in the order of isBefore; some may take more than the limit. Fails where no schedule
-// has such sizes.
-Result<std::vector<Plan>> pipelinePlans(const ModelOf &model, const ChoiceLimits &limits);
+// has such sizes. `known`: from searches before, and for those to come.
+Result<std::vector<Plan>> pipelinePlans(const ModelOf &model, const ChoiceLimits &limits,
+                                        KnownCuts *known = nullptr);
 // The only plan where schedule, sizes and the number of micro-batches are pinned, without its costs.
 std::optional<Plan> pinnedPlan(const ChoiceLimits &limits);
 // The computing actions of a plan with a name. Fails where the schedule does not have such sizes.
@@ -80,9 +94,10 @@ double stepSeconds(const PipelineModel &model, const StageSizes &sizes, const Sc
 // The stages of `sizes` as costs of a step, and of the simulator alone.
 StepCosts stepCostsOf(const PipelineModel &model, const StageSizes &sizes, const Schedule &schedule);
 Costs costsOf(const PipelineModel &model, const StageSizes &sizes);
-// What each rank holds at most: weights, what micro-batches keep, and buffers of values.
+// What each rank holds at most: weights, what micro-batches keep, and buffers of values. `sendBuffers`: a
+// guess of how many there are, which saves time, and then their number.
 std::vector<double> bytesOfRanks(const PipelineModel &model, const StageSizes &sizes,
-                                 const Schedule &schedule);
+                                 const Schedule &schedule, int32_t *sendBuffers = nullptr);
 
 } // namespace tessera::schedule
 #endif

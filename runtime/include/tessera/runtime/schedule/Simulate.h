@@ -87,6 +87,8 @@ struct LeastBuffers {
 };
 LeastBuffers leastSendBuffers(const Schedule &schedule, const Costs &costs = {},
                               const Transport &transport = {});
+// LeastBuffers::withoutDelay alone, in fewer simulations where it is near `guess`: that of a cut alike.
+int32_t leastSendBuffersWithoutDelay(const Schedule &schedule, const Costs &costs, int32_t guess);
 
 } // namespace tessera::schedule
 #endif
