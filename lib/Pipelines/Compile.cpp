@@ -202,6 +202,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     if (rung == Rung::Step) {
       if (Status s = planPipeline(*module, options); !s)
         return s;
+      llvm::errs() << idleRanks(options);
       if (options.explain && !options.planText.empty())
         llvm::errs() << "remark: pipeline: " << options.planText << "\n";
     }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 
 using namespace mlir;
 
@@ -144,6 +145,22 @@ std::string idleAxes(ModuleOp graph, const CompileOptions &options) {
     return {};
   return "warning (--mesh=" + options.mesh +
          "): the model has no experts, so the ranks of ep all do the same; leave ep out, or use tp or dp\n";
+}
+
+std::string idleRanks(const CompileOptions &options) {
+  const size_t stages = options.stageSizes.size();
+  if (!options.stages.empty() || stages == 0) // who gives the sizes knows
+    return {};
+  std::map<int64_t, bool> isBusy; // by coordinate
+  for (size_t stage = 0; stage < stages; ++stage)
+    isBusy[options.stageCoordinates[stage]] |=
+        options.stageSizes[stage] > 0 || stage == 0 || stage + 1 == stages;
+  const int64_t idle = llvm::count_if(isBusy, [](auto &rank) { return !rank.second; });
+  if (idle == 0)
+    return {};
+  return llvm::formatv("warning (--mesh={0}): {1} of {2} coordinates on pp have no layers and only pass on "
+                       "what they receive; give --mesh=pp={3}, with the other axes as they are\n",
+                       options.mesh, idle, isBusy.size(), isBusy.size() - size_t(idle));
 }
 
 } // namespace tessera

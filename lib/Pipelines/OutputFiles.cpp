@@ -54,7 +54,7 @@ Status makeFile(llvm::StringRef given, llvm::function_ref<Status(const std::stri
   Status made = make(std::string(temporary));
   if (made) {
     if (std::error_code error = fs::rename(temporary, path))
-      made = cannotWrite(path, error.message());
+      made = cannotWrite(path, error.message(), "name another file");
     else
       remover.releaseFile();
   }
@@ -72,7 +72,7 @@ static Status writeTo(llvm::StringRef file, llvm::StringRef name,
     error = out.error();
     out.clear_error(); // else its destructor aborts
   }
-  return error ? Status(cannotWrite(name, error.message())) : Status();
+  return error ? Status(cannotWrite(name, error.message(), "make room there, or write elsewhere")) : Status();
 }
 
 Status writeText(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {

@@ -265,8 +265,9 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
               readByWeightGradient(stage["weight_gradient_reads"]) + "\n";
   }
   if (const Json &predicted = pipeline["predicted"]; !predicted.is_null()) {
-    page += "predicted    a step " + milliseconds(predicted["step_seconds"]) + ", of which ranks idle " +
-            percent(predicted["bubble"]) + "\n";
+    page += "predicted    a step " + milliseconds(predicted["step_seconds"]) +
+            " on the machine that the compiler assumes, of which ranks idle " + percent(predicted["bubble"]) +
+            "\n";
     for (size_t s = 0; s < pipeline["stages"].size(); ++s)
       page +=
           column("  stage " + std::to_string(s)) + "forward " + milliseconds(predicted["forward"][s]) +

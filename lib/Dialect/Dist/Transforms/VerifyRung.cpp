@@ -42,7 +42,7 @@ constexpr StringLiteral kKernelDialects[] = {"exec",          "graph",  "dist", 
 
 StringRef onGraph(Operation *op) {
   if (isa<DistDialect>(op->getDialect()))
-    return "nothing: ops of dist do not stand before dist-annotate";
+    return "nothing: ops of dist come with rung step; give a model, or what --compile-to=graph writes";
   return "";
 }
 StringRef onStep(Operation *op) {

@@ -188,7 +188,9 @@ static FailureOr<bool> prepare(Block &block, const Activity &activity, SmallVect
     } else if (auto whole = dyn_cast<DecomposableOpInterface>(op)) {
       replace(op, whole.decompose(builder, op->getOperands()));
     } else {
-      return op->emitOpError() << "has no derivative, and a gradient that is asked for would flow through it";
+      return op->emitOpError()
+             << "has no derivative, and a gradient that is asked for would flow through it; such a model "
+                "can generate (--task=generate), and is not trained";
     }
   }
   return changed;
