@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 using namespace tessera;
 using namespace tessera::schedule;
@@ -94,6 +95,61 @@ TEST(Choose, WhatCostsDoNotKnowIsMeasured) {
   EXPECT_TRUE(choose(model, limits, 5000).take().fits);
   limits.bytes -= 1;
   EXPECT_FALSE(choose(model, limits, 5000).take().fits);
+}
+
+// What was found out about cuts under one limit serves the others, whatever ranks hold besides.
+TEST(Choose, WhatIsKnownOfCutsChangesNoPlan) {
+  std::mt19937 random(7);
+  auto draw = [&](double least, double most) {
+    return std::uniform_real_distribution<double>(least, most)(random);
+  };
+  auto text = [](const std::vector<Plan> &plans) {
+    std::string result;
+    for (const Plan &plan : plans)
+      result += plan.toString() + " " + std::to_string(plan.seconds) + " " +
+                std::to_string(plan.mostBytes()) + "\n";
+    return result;
+  };
+  for (int round = 0; round < 3; ++round) {
+    PipelineModel model;
+    for (LayerCosts *costs :
+         {&model.forward, &model.backwardInput, &model.backwardWeight, &model.weights, &model.saved}) {
+      for (int64_t i = 0; i < 6; ++i)
+        costs->layers.push_back(draw(1, 4));
+      costs->after = draw(0, 6);
+    }
+    model.freed = model.saved;
+    model.messageBytes = draw(0, 2);
+    model.link = draw(0, 1);
+    ChoiceLimits limits;
+    limits.ranks = 3;
+    limits.microBatches = {3, 6};
+    limits.mostStagesPerRank = 2;
+    const ModelOf modelOf = [&](int32_t microBatches, bool) {
+      PipelineModel of = model;
+      of.rankBytes += microBatches; // the models of two numbers of micro-batches differ
+      return of;
+    };
+    KnownCuts known;
+    std::set<std::string> found;
+    for (double more : {0., 17., 5.})
+      for (double bytes : {0., 200., 1., 60., 35.}) {
+        model.rankBytes = more;
+        limits.bytes = bytes;
+        const std::string alone = text(pipelinePlans(modelOf, limits).take());
+        EXPECT_EQ(text(pipelinePlans(modelOf, limits, &known).take()), alone) << round << ", " << bytes;
+        found.insert(alone);
+      }
+    EXPECT_GT(found.size(), 5u); // the limits do matter
+    // It is what plans are made from.
+    limits.bytes = 0;
+    const double before = pipelinePlans(modelOf, limits, &known).take().front().seconds;
+    for (auto &[schedule, cuts] : known)
+      for (auto &[sizes, cost] : cuts.costs)
+        if (cost.seconds)
+          *cost.seconds *= 2;
+    EXPECT_GT(pipelinePlans(modelOf, limits, &known).take().front().seconds, 1.5 * before);
+  }
 }
 
 TEST(Choose, AFailedMeasureIsSaid) {
