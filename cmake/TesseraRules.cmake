@@ -7,8 +7,10 @@ function(tessera_add_td_target name)
   add_dependencies(tessera-tablegen ${name})
 endfunction()
 
-tessera_add_precompiled(tessera_pch precompiled_mlir.h)
+tessera_add_precompiled(tessera_pch precompiled_compiler.h)
 tessera_add_precompiled(tessera_unit_pch precompiled_unit.h)
+add_dependencies(tessera_pch tessera-tablegen)
+add_dependencies(tessera_unit_pch tessera-tablegen)
 tessera_quick_to_compile(tessera_unit_pch)
 target_link_libraries(tessera_unit_pch PRIVATE GTest::gtest)
 

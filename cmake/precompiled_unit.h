@@ -1,3 +1,3 @@
 // What the compiler's unit tests include of others.
-#include "precompiled_mlir.h"
+#include "precompiled_compiler.h"
 #include <gtest/gtest.h>

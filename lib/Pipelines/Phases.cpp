@@ -55,6 +55,7 @@ static void buildStep(OpPassManager &whole, const CompileOptions &options) {
   if (auto target = resolveTarget(options.target, options.targetOptions)) {
     step.largestChunk = (*target)->tiling().prefillChunk;
     step.chunkTokens = (*target)->tiling().prefillTokens;
+    step.shortChunk = options.shortChunk ? options.shortChunk : (*target)->tiling().shortChunk;
     step.page = (*target)->tiling().cachePage;
   }
   pm.addPass(graph::createBuildGenerateStep(step));

@@ -9,6 +9,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -33,6 +34,7 @@ private:
   /// Whether what the stage takes is within the limit, as far as costs tell.
   bool fits(int32_t stage, int64_t begin, int64_t end) const;
   Result<RankMemory> fit();
+  Result<RankMemory> least();
   Result<RankMemory> measure(const schedule::StageSizes &sizes);
 
   ModuleOp graph;
@@ -170,11 +172,27 @@ Result<RankMemory> GenerationPlanner::fit() {
       return memory;
     limit -= double(memory->total() - options.memory);
   }
-  // The evenest in bytes takes least.
+  return least();
+}
+
+/// Costs say that the evenest cut in bytes takes least, but not what stages share: from there moves of layers
+/// are measured, as many as take a few seconds.
+Result<RankMemory> GenerationPlanner::least() {
   Result<schedule::StageSizes> evenest = schedule::cutLayers(bytes, ranks);
   if (!evenest)
     return evenest.takeFailure();
-  sizes = evenest.take();
+  constexpr int64_t kMeasured = 24;
+  std::optional<Failure> failure;
+  auto total = [&](const schedule::StageSizes &of) {
+    Result<RankMemory> memory = measure(of);
+    if (memory)
+      return double(memory->total());
+    failure = memory.takeFailure();
+    return std::numeric_limits<double>::infinity();
+  };
+  sizes = schedule::improveCut(evenest.take(), total, {}, kMeasured);
+  if (failure)
+    return *failure;
   return measure(sizes);
 }
 

@@ -46,14 +46,15 @@ public:
   Bench(const std::vector<TextSession *> &groups, const BenchPlan &plan)
       : groups_(groups), plan_(plan), next_(groups.size()) {}
 
-  // Prompts in all rows, chunk by chunk as `generate` has them, until every row has its next token.
+  // Prompts in all rows, piece by piece as `generate` has them, until every row has its next token.
   void takePrompts() {
     for (TextSession *group : groups_)
       group->clear();
-    const int64_t chunk = groups_[0]->chunk();
-    for (int64_t begin = 0; begin < plan_.promptLength; begin += chunk)
+    for (int64_t begin = 0, size = 0; begin < plan_.promptLength; begin += size) {
+      size = groups_[0]->promptSize(plan_.promptLength - begin);
       for (size_t g = 0; g < groups_.size(); ++g)
-        takeChunk(g, begin, std::min(plan_.promptLength, begin + chunk));
+        takePiece(g, size, begin, std::min(plan_.promptLength, begin + size));
+    }
     for (TextSession *group : groups_)
       group->sendNext();
     for (size_t g = 0; g < groups_.size(); ++g)
@@ -85,14 +86,15 @@ private:
     return int64_t(rowsOfGroup(size_t(plan_.prompts), groups_.size(), group));
   }
 
-  void takeChunk(size_t g, int64_t begin, int64_t end) {
+  // Positions [begin, end) of the prompts, in a piece of `size`.
+  void takePiece(size_t g, int64_t size, int64_t begin, int64_t end) {
     TextSession &group = *groups_[g];
-    const int64_t chunk = group.chunk(), batch = group.batch();
-    std::vector<int32_t> tokens(size_t(batch * chunk), 0), positions(size_t(batch * chunk), -1),
+    const int64_t batch = group.batch();
+    std::vector<int32_t> tokens(size_t(batch * size), 0), positions(size_t(batch * size), -1),
         index(size_t(batch), int32_t(end - begin - 1));
     for (int64_t row = 0; row < rowsOf(g); ++row)
       for (int64_t i = begin; i < end; ++i) {
-        const size_t at = size_t(row * chunk + i - begin);
+        const size_t at = size_t(row * size + i - begin);
         tokens[at] = int32_t((i * 7919 + row * 104729 + 1) % group.vocab());
         positions[at] = int32_t(i);
       }

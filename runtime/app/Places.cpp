@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 namespace tessera::runtime {
@@ -52,7 +53,7 @@ bool Places::advance() {
   auto mark = [&] {
     promptSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  const bool sentFirst = readChunk();
+  const bool sentFirst = readPrompts();
   mark();
   const bool isFirst = std::none_of(places_.begin(), places_.end(), [](const Place &place) {
     return place.state == State::Answering && place.taken > 0;
@@ -68,24 +69,38 @@ bool Places::advance() {
 
 //===- Prompts -===//
 
-bool Places::readChunk() {
-  if (!any(State::Reading))
-    return false;
-  const int64_t batch = session_.batch(), chunk = session_.chunk();
-  std::vector<int32_t> tokens(size_t(batch * chunk), 0), positions(size_t(batch * chunk), -1),
+// Logits of all positions are there for the largest pieces alone.
+int64_t Places::pieceOf(const Place &place) const {
+  return wantsLogits(place) ? session_.chunk()
+                            : session_.promptSize(int64_t(promptOf(place).size()) - place.at);
+}
+
+// Rows whose pieces have another size take another call.
+bool Places::readPrompts() {
+  std::map<int64_t, std::vector<size_t>> rows; // by size: small ones first
+  for (size_t row = 0; row < places_.size(); ++row)
+    if (places_[row].state == State::Reading)
+      rows[pieceOf(places_[row])].push_back(row);
+  bool sentFirst = false;
+  for (const auto &[size, of] : rows)
+    sentFirst |= readPiece(of, size);
+  return sentFirst;
+}
+
+bool Places::readPiece(const std::vector<size_t> &rows, int64_t size) {
+  const int64_t batch = session_.batch();
+  std::vector<int32_t> tokens(size_t(batch * size), 0), positions(size_t(batch * size), -1),
       index(size_t(batch), 0);
   std::vector<size_t> ready, unread;
   std::optional<std::pair<size_t, int64_t>> withLogits; // the row, and where its chunk begins
   int64_t given = 0;
-  for (size_t row = 0; row < places_.size(); ++row) {
+  for (size_t row : rows) {
     Place &place = places_[row];
-    if (place.state != State::Reading)
-      continue;
     const std::vector<int32_t> &prompt = promptOf(place);
-    const int64_t begin = place.at, end = std::min<int64_t>(int64_t(prompt.size()), begin + chunk);
+    const int64_t begin = place.at, end = std::min<int64_t>(int64_t(prompt.size()), begin + size);
     for (int64_t at = begin; at < end; ++at) {
-      tokens[row * size_t(chunk) + size_t(at - begin)] = prompt[size_t(at)];
-      positions[row * size_t(chunk) + size_t(at - begin)] = int32_t(at);
+      tokens[row * size_t(size) + size_t(at - begin)] = prompt[size_t(at)];
+      positions[row * size_t(size) + size_t(at - begin)] = int32_t(at);
     }
     given += end - begin;
     place.at = end;

@@ -49,7 +49,7 @@ public:
   Places(TextSession &session, size_t count, const GenerateJob &job, Answers &answers, PromptQueue &queue,
          io::SafetensorsRowWriter *logits, std::function<void(int64_t)> onPrompt);
 
-  // A chunk of the prompts that have not been read, and a step of the rows that go on. False: no place has
+  // A piece of the prompts that have not been read, and a step of the rows that go on. False: no place has
   // anything to do.
   bool advance();
   // Nothing more is wanted of the rows: what is on its way is dropped.
@@ -80,7 +80,10 @@ private:
   bool wantsLogits(const Place &place) const { return !job_.logitsFile.empty() && place.work.number == 0; }
 
   void takeWork();
-  bool readChunk(); // true: first tokens were sent
+  bool readPrompts(); // true: first tokens were sent
+  // A piece of the prompts in `rows`, of at most `size` positions.
+  bool readPiece(const std::vector<size_t> &rows, int64_t size);
+  int64_t pieceOf(const Place &place) const;
   void step();
   void stepByHost();
   void drawFor(const std::vector<size_t> &rows);

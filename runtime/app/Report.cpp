@@ -282,6 +282,8 @@ static Json infoJson(const ts_program &program, const Manifest &m) {
     info["batch"] = m.generate->batch;
     info["max_seq_len"] = m.generate->maxSeqLen;
     info["vocab"] = m.generate->vocab;
+    for (const GenerateSpec::Prompt &prompt : m.generate->prompts)
+      info["prompt_sizes"].push_back(prompt.positions);
   }
   return info;
 }
@@ -297,6 +299,13 @@ static std::string flopsText(const TrainSpec &train) {
 }
 
 // The program as a whole. One in text need not say what it is for, nor have one type.
+static std::string promptSizes(const GenerateSpec &generate) {
+  std::string sizes;
+  for (const GenerateSpec::Prompt &prompt : generate.prompts)
+    sizes += (sizes.empty() ? ", prompts in pieces of " : " or ") + std::to_string(prompt.positions);
+  return sizes;
+}
+
 static std::string programText(const Manifest &m, const Json &info) {
   std::string machine = info["compiled_for"];
   std::string text = m.architecture + " " + m.model + (m.task.empty() ? "" : ", " + m.task) +
@@ -306,7 +315,7 @@ static std::string programText(const Manifest &m, const Json &info) {
   if (m.generate)
     text += "batch        " + std::to_string(m.generate->batch) + ", context up to " +
             std::to_string(m.generate->maxSeqLen) + ", vocabulary " + std::to_string(m.generate->vocab) +
-            "\n";
+            promptSizes(*m.generate) + "\n";
   if (m.train)
     text += "training     " + counted(m.train->batch, "row") + " of " + counted(m.train->seq, "token") +
             " a step, " + counted(m.train->microBatches, "micro-batch") + ", vocabulary " +

@@ -89,9 +89,20 @@ void Session::ran(int64_t entry) {
     lastWithLogits_ = entry;
 }
 
+std::vector<int64_t> Session::promptSizes() const {
+  std::vector<int64_t> sizes;
+  for (const GenerateSpec::Prompt &prompt : generate_.prompts)
+    sizes.push_back(prompt.positions);
+  return sizes;
+}
+
 void Session::prompt(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions,
                      const std::vector<int32_t> &index) {
-  run(generate_.prompt, {&tokens, &positions, &index});
+  const int64_t size = int64_t(tokens.size()) / generate_.batch;
+  const auto taker =
+      std::find_if(generate_.prompts.begin(), generate_.prompts.end(),
+                   [&](const GenerateSpec::Prompt &prompt) { return prompt.positions == size; });
+  run(taker->entry, {&tokens, &positions, &index});
 }
 
 void Session::advance(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions) {

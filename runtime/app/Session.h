@@ -21,6 +21,7 @@ public:
   bool isRoot() const override { return rank_.id() == 0; }
   int64_t batch() const override { return generate_.batch; }
   int64_t chunk() const override { return generate_.chunk; }
+  std::vector<int64_t> promptSizes() const override;
   int64_t vocab() const override { return generate_.vocab; }
   bool hasPromptLogits() const override { return generate_.logits >= 0; }
 

@@ -27,8 +27,8 @@ inline size_t rowsOfGroup(size_t prompts, size_t groups, size_t group) {
   return prompts / groups + (group < prompts % groups);
 }
 
-// Every rank makes the same calls with the same arguments. B = batch, C = chunk, V = vocab. Positions of -1
-// are inert.
+// Every rank makes the same calls with the same arguments. B = batch, C = one of promptSizes(), V = vocab.
+// Positions of -1 are inert.
 class TextSession {
 public:
   virtual ~TextSession() = default;
@@ -36,11 +36,21 @@ public:
   virtual bool isRoot() const = 0;
   virtual int64_t batch() const = 0;
   virtual int64_t chunk() const = 0;
+  // Positions of a row that one prompt() may take; ascending, the last one is chunk().
+  virtual std::vector<int64_t> promptSizes() const { return {chunk()}; }
+  // What goes on with `left` positions of a prompt: few of them in one small piece or two. It follows from
+  // the prompt alone, so that its numbers do.
+  int64_t promptSize(int64_t left) const {
+    for (int64_t size : promptSizes())
+      if (left <= 2 * size)
+        return size;
+    return chunk();
+  }
   virtual int64_t vocab() const = 0;
   virtual bool hasPromptLogits() const = 0;
 
   virtual void clear() = 0; // forgets all context
-  // A chunk of prompts, and for each row the index of the position whose logits are wanted.
+  // A piece of prompts, and for each row the index of the position whose logits are wanted.
   virtual void prompt(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions,
                       const std::vector<int32_t> &index) = 0; // B x C, B x C, B
   virtual void advance(const std::vector<int32_t> &tokens,
@@ -69,8 +79,8 @@ public:
   // Rows whose token is one of `ids` are inert behind it: the likeliest one, or `drawn`. As many as the
   // program looks for; the caller sees to the others, and to all where it looks for none. They stay.
   virtual void setEndTokens(const std::vector<int32_t> &ids, bool drawn) = 0;
-  // Logits of another position of the last chunk of prompts, which nothing was called behind. Does not
-  // disturb the context.
+  // Logits of another position of the last piece of prompts, which had chunk() positions and nothing was
+  // called behind. Does not disturb the context.
   virtual void promptLogits(const std::vector<int32_t> &index) = 0;
 
   // The next tokens [B], on every rank: the most likely, or drawn. sendNext: those of the last entry that ran

@@ -273,7 +273,11 @@ struct Checker {
     kept(g);
     draws(g);
     ends(g);
-    role(g, g.prompt, {g.batch, g.chunk}, /*picks=*/true);
+    for (const GenerateSpec::Prompt &prompt : g.prompts)
+      role(g, prompt.entry, {g.batch, prompt.positions}, /*picks=*/true);
+    require(g.prompts.back().positions == g.chunk, "entry " + m.entries[g.prompt].name,
+            "takes " + std::to_string(g.prompts.back().positions) +
+                " positions of a prompt, and the chunk is " + std::to_string(g.chunk));
     role(g, g.next, {g.batch, 1}, /*picks=*/false);
     if (g.logits < 0)
       return;
@@ -282,7 +286,13 @@ struct Checker {
       require(input.fill != Fill::Output || input.entry == g.prompt, "entry " + m.entries[g.logits].name,
               "needs what another entry gives than the one that takes prompts");
   }
-  // The rows of the next step that are states: both entries leave them.
+  // Those that take prompts, and `others`.
+  static std::vector<int64_t> entriesOf(const GenerateSpec &g, std::vector<int64_t> others) {
+    for (const GenerateSpec::Prompt &prompt : g.prompts)
+      others.push_back(prompt.entry);
+    return others;
+  }
+  // The rows of the next step that are states: all entries leave them.
   void kept(const GenerateSpec &g) const {
     if (g.tokenState < 0 && g.positionState < 0)
       return;
@@ -292,7 +302,7 @@ struct Checker {
       const StateSpec &state = m.states[number];
       require(state.dtype == io::DType::I32 && state.shape == Shape{g.batch, 1}, "state " + state.name,
               "is not i32 [batch, 1]");
-      for (int64_t entry : {g.prompt, g.next, g.draw}) {
+      for (int64_t entry : entriesOf(g, {g.next, g.draw})) {
         if (entry < 0)
           continue;
         const std::vector<int64_t> &writes = m.entries[entry].statesWritten;
@@ -328,7 +338,7 @@ struct Checker {
               where, "nothing fills input " + input.name);
     const InputSpec *logits = e.input(Fill::Logits);
     require(logits, where, "it takes no logits");
-    for (int64_t entry : {g.prompt, g.next}) {
+    for (int64_t entry : entriesOf(g, {g.next})) {
       const OutputSpec *given = m.entries[entry].output(Gives::Logits);
       require(given && given->offset == logits->offset && given->dtype == logits->dtype &&
                   given->local == logits->local && given->sharding == logits->sharding,
@@ -432,8 +442,8 @@ struct Checker {
       setting(fill, io::DType::I32, state.shape, "the end tokens");
     };
     list(Fill::EndTokens, *chosen);
-    readBy(*chosen, g.prompt);
-    readBy(*chosen, g.next);
+    for (int64_t entry : entriesOf(g, {g.next}))
+      readBy(*chosen, entry);
     if (!drawn)
       return;
     list(Fill::DrawnEndTokens, *drawn);

@@ -1,6 +1,7 @@
 // The manifest's JSON to data. Every field that stands there is read, here and nowhere else.
 #include "CallReader.h"
 #include "ManifestCheck.h"
+#include "ManifestNames.h"
 #include "tessera/runtime/core/Fields.h"
 
 #include <algorithm>
@@ -16,63 +17,6 @@ static Value byName(const std::pair<Value, const char *> (&names)[N], const std:
       return value;
   damaged(where, "\"" + text + "\" is not known");
 }
-
-static constexpr std::pair<Role, const char *> roleNames[] = {{Role::Prompt, "prompt"},
-                                                              {Role::Next, "next"},
-                                                              {Role::Logits, "logits"},
-                                                              {Role::Draw, "draw"},
-                                                              {Role::Train, "train"},
-                                                              {Role::Evaluate, "evaluate"},
-                                                              {Role::TrainDropout, "train_dropout"}};
-static constexpr std::pair<StagePart, const char *> partNames[] = {
-    {StagePart::Begin, "begin"},
-    {StagePart::Forward, "forward"},
-    {StagePart::Backward, "backward"},
-    {StagePart::InputGradient, "input_gradient"},
-    {StagePart::WeightGradient, "weight_gradient"},
-    {StagePart::Share, "share"},
-    {StagePart::Sum, "sum"},
-    {StagePart::Update, "update"}};
-static constexpr std::pair<Fill, const char *> fillNames[] = {{Fill::TokenIds, "token_ids"},
-                                                              {Fill::Positions, "positions"},
-                                                              {Fill::LastIndex, "last_index"},
-                                                              {Fill::Logits, "logits"},
-                                                              {Fill::Seed, "seed"},
-                                                              {Fill::Temperature, "temperature"},
-                                                              {Fill::TopK, "top_k"},
-                                                              {Fill::TopP, "top_p"},
-                                                              {Fill::PromptNumbers, "prompt_numbers"},
-                                                              {Fill::PromptLengths, "prompt_lengths"},
-                                                              {Fill::Pages, "pages"},
-                                                              {Fill::EndTokens, "end_tokens"},
-                                                              {Fill::DrawnEndTokens, "drawn_end_tokens"},
-                                                              {Fill::Targets, "targets"},
-                                                              {Fill::TokenWeight, "token_weight"},
-                                                              {Fill::LearningRate, "learning_rate"},
-                                                              {Fill::WeightDecay, "weight_decay"},
-                                                              {Fill::Beta1, "beta1"},
-                                                              {Fill::Beta2, "beta2"},
-                                                              {Fill::Epsilon, "epsilon"},
-                                                              {Fill::Momentum, "momentum"},
-                                                              {Fill::Clip, "clip"},
-                                                              {Fill::FirstCorrection, "first_correction"},
-                                                              {Fill::SecondCorrection, "second_correction"},
-                                                              {Fill::LossScale, "loss_scale"},
-                                                              {Fill::DropoutKey, "dropout_key"},
-                                                              {Fill::Dropout, "dropout"},
-                                                              {Fill::Received, "received"},
-                                                              {Fill::ReceivedGradient, "received_gradient"},
-                                                              {Fill::FirstLayer, "first_layer"},
-                                                              {Fill::MicroBatch, "micro_batch"},
-                                                              {Fill::StageSum, "stage_sum"},
-                                                              {Fill::SharedGradient, "shared_gradient"}};
-static constexpr std::pair<Gives, const char *> givesNames[] = {
-    {Gives::Logits, "logits"},      {Gives::NextTokens, "next_tokens"},
-    {Gives::Loss, "loss"},          {Gives::GradNorm, "grad_norm"},
-    {Gives::Sent, "sent"},          {Gives::SentGradient, "sent_gradient"},
-    {Gives::StageSum, "stage_sum"}, {Gives::SharedGradient, "shared_gradient"}};
-static constexpr std::pair<Clear, const char *> clearNames[] = {{Clear::AtStart, "at_start"},
-                                                                {Clear::BeforePrompts, "before_prompts"}};
 
 static AxisList readAxes(const Json &json) {
   AxisList axes;
@@ -330,6 +274,25 @@ static int64_t onlyEntryOrPart(const std::vector<EntrySpec> &entries, Role role)
   return whole;
 }
 
+// Those that take prompts, by the positions that they take.
+static std::vector<GenerateSpec::Prompt> readPrompts(const std::vector<EntrySpec> &entries, int64_t chunk) {
+  std::vector<GenerateSpec::Prompt> prompts;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].role == Role::Prompt) {
+      const InputSpec *ids = entries[i].input(Fill::TokenIds);
+      const bool isSized = ids && ids->shape.size() == 2 && entries[i].part == StagePart::Whole;
+      prompts.push_back({isSized ? ids->shape[1] : chunk, int64_t(i)});
+    }
+  std::sort(prompts.begin(), prompts.end(), [](const GenerateSpec::Prompt &a, const GenerateSpec::Prompt &b) {
+    return a.positions < b.positions;
+  });
+  for (size_t i = 0; i + 1 < prompts.size(); ++i)
+    if (prompts[i].positions == prompts[i + 1].positions)
+      damaged("entry " + entries[prompts[i + 1].entry].name,
+              "has the role of entry " + entries[prompts[i].entry].name);
+  return prompts;
+}
+
 // The state that `fill` fills, which must be the only one; -1 if there is none.
 static int64_t onlyState(const std::vector<StateSpec> &states, Fill fill) {
   int64_t found = -1;
@@ -351,7 +314,8 @@ static GenerateSpec readGenerate(const Json &json, const std::vector<EntrySpec> 
   g.maxSeqLen = fields["max_seq_len"];
   g.vocab = fields["vocab"];
   g.eos = fields.get("eos", std::vector<int64_t>());
-  g.prompt = onlyEntryOrPart(entries, Role::Prompt);
+  g.prompts = readPrompts(entries, g.chunk);
+  g.prompt = g.prompts.empty() ? -1 : g.prompts.back().entry;
   g.next = onlyEntryOrPart(entries, Role::Next);
   g.logits = onlyEntry(entries, Role::Logits);
   g.draw = onlyEntry(entries, Role::Draw);

@@ -201,12 +201,12 @@ TEST(Manifest, RefusesEntriesThatLackWhatTheirRoleNeeds) {
     expectRefusedIn(generating(), piece, by, why);
   };
   refused("\"role\": \"next\"", "\"role\": null", "none the role next");
-  refused("\"role\": \"next\"", "\"role\": \"prompt\"", "has the role of entry go");
+  refused("\"role\": \"next\"", "\"role\": \"prompt\"", "none the role next");
   refused("\"role\": \"next\"", "\"role\": \"decode\"", "is not known");
   refused(", \"fill\": \"last_index\"", ", \"fill\": null", "nothing fills input i");
   refused("\"fill\": \"token_ids\"", "\"fill\": \"positions\"", "takes no token ids");
   refused("\"vocab\": 5", "\"vocab\": 6", "gives no logits");
-  refused("\"chunk\": 3", "\"chunk\": 4", "its token ids are [1, 3]");
+  refused("\"chunk\": 3", "\"chunk\": 4", "takes 3 positions of a prompt, and the chunk is 4");
   refused("\"gives\": \"next_tokens\"", "\"gives\": null", "gives no next tokens");
   refused("\"name\": \"t\", \"dtype\": \"i32\"", "\"name\": \"t\", \"dtype\": \"i64\"", "indices are i32");
   refused("\"role\": \"next\"", "\"role\": \"next\", \"counts\": [[0, 2]]",
@@ -214,6 +214,44 @@ TEST(Manifest, RefusesEntriesThatLackWhatTheirRoleNeeds) {
   refused("\"shape\": [1], \"local\": [1]", "\"shape\": [2], \"local\": [2]", "its indices are [2]");
   refused("\"fill\": \"last_index\"", "\"fill\": {\"entry\": 7, \"output\": 0}", "does not exist");
   refused("\"fill\": \"last_index\"", "\"fill\": {\"entry\": 0, \"output\": 0}", "shaped differently");
+}
+
+// Entries for prompts of different sizes, in the order of their sizes; two of one size are one too many.
+TEST(Manifest, FindsAllEntriesThatTakePrompts) {
+  const Json whole = Json::parse(generating());
+  auto with = [&](const Json &more) {
+    Json all = whole;
+    all["entries"].push_back(more);
+    return all.dump();
+  };
+  Json few = whole["entries"][1];
+  few["name"] = "few";
+  for (Json &input : few["inputs"])
+    if (input["name"] == "tokens")
+      input["shape"] = {1, 2}, input["local"] = {1, 1};
+  const Manifest m = Manifest::parse(with(few));
+  ASSERT_EQ(m.generate->prompts.size(), 2u);
+  EXPECT_EQ(m.generate->prompts[0].positions, 2);
+  EXPECT_EQ(m.generate->prompts[0].entry, 2);
+  EXPECT_EQ(m.generate->prompts[1].positions, 3);
+  EXPECT_EQ(m.generate->prompt, 1);
+  auto refused = [&](const Json &more, const std::string &why) {
+    try {
+      Manifest::parse(with(more));
+      ADD_FAILURE() << "taken: " << why;
+    } catch (const Error &e) {
+      EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+    }
+  };
+  Json same = whole["entries"][1];
+  same["name"] = "again";
+  refused(same, "has the role of entry decode");
+  Json lacks = few;
+  lacks["outputs"] = Json::array();
+  refused(lacks, "it gives no logits");
+  lacks = few;
+  lacks["counts"] = {{0, 2}};
+  refused(lacks, "takes counts, which nothing gives");
 }
 
 // Zeros are the identity: a table is there from the start, and prompts leave it.

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <gtest/gtest.h>
+#include <utility>
 
 namespace tessera::runtime {
 namespace {
@@ -11,22 +12,28 @@ namespace {
 // wrong order changes it. Calls may be given before earlier ones are read.
 class HashedRows final : public TextSession {
 public:
-  HashedRows(size_t rows, int64_t chunk, int64_t ahead, bool goesOn)
-      : chunk_(chunk), ahead_(ahead), goesOn_(goesOn), rows_(rows), next_(rows), drawnPrompts_(rows),
-        drawnLengths_(rows, -1) {}
+  // `shortSize`: positions of small pieces; 0: there are none.
+  HashedRows(size_t rows, int64_t chunk, int64_t ahead, bool goesOn, int64_t shortSize = 0)
+      : chunk_(chunk), short_(shortSize), ahead_(ahead), goesOn_(goesOn), rows_(rows), next_(rows),
+        drawnPrompts_(rows), drawnLengths_(rows, -1) {}
 
   bool isRoot() const override { return true; }
   int64_t batch() const override { return int64_t(rows_.size()); }
   int64_t chunk() const override { return chunk_; }
+  std::vector<int64_t> promptSizes() const override {
+    return short_ ? std::vector<int64_t>{short_, chunk_} : std::vector<int64_t>{chunk_};
+  }
   int64_t vocab() const override { return 17; }
   bool hasPromptLogits() const override { return false; }
   void clear() override {}
   void prompt(const std::vector<int32_t> &tokens, const std::vector<int32_t> &positions,
               const std::vector<int32_t> &index) override {
+    const size_t size = tokens.size() / rows_.size();
+    sizes.push_back(int64_t(size));
     for (size_t row = 0; row < rows_.size(); ++row) {
-      const size_t begin = row * size_t(chunk_);
+      const size_t begin = row * size;
       int64_t read = 0;
-      for (size_t i = begin; i < begin + size_t(chunk_); ++i)
+      for (size_t i = begin; i < begin + size; ++i)
         if (positions[i] >= 0) {
           write(row, positions[i], tokens[i]);
           ++read;
@@ -88,6 +95,7 @@ public:
   int32_t position(size_t row) const { return rows_[row].position; }
 
   int64_t prompts = 0, steps = 0, promptTokens = 0;
+  std::vector<int64_t> sizes; // of the pieces of prompts
 
 private:
   struct Row {
@@ -109,7 +117,7 @@ private:
     rows_[row].position = position + 1;
   }
 
-  int64_t chunk_, ahead_;
+  int64_t chunk_, short_, ahead_;
   bool goesOn_;
   std::vector<Row> rows_;
   std::vector<int32_t> next_, drawnPrompts_, drawnLengths_;
@@ -169,12 +177,40 @@ TEST(Places, EachAnswerIsTheOneThatItsPromptGetsAlone) {
     for (bool goesOn : {true, false})
       for (int64_t ahead : {0, 1, 4})
         for (size_t count : {1, 2, 3, 5})
-          for (int64_t chunk : {1, 2, 3, 8}) {
-            HashedRows rows(count, chunk, ahead, goesOn);
-            EXPECT_EQ(answersOf(job, rows), alone) << temperature << ", " << goesOn << ", " << ahead
-                                                   << " ahead, " << count << " rows, chunks of " << chunk;
-          }
+          for (int64_t chunk : {1, 2, 3, 8})
+            for (int64_t shortSize : {0, 1, 2}) {
+              if (shortSize >= chunk)
+                continue;
+              HashedRows rows(count, chunk, ahead, goesOn, shortSize);
+              EXPECT_EQ(answersOf(job, rows), alone)
+                  << temperature << ", " << goesOn << ", " << ahead << " ahead, " << count
+                  << " rows, chunks of " << chunk << " and " << shortSize;
+            }
   }
+}
+
+// Few tokens take small pieces, one or two; so do those that are left of a long prompt. What a prompt takes
+// is its own affair: beside others it is the same.
+TEST(Places, FewTokensTakeSmallPieces) {
+  const std::vector<std::pair<size_t, std::vector<int64_t>>> wanted = {
+      {1, {3}},   {3, {3}},      {4, {3, 3}},      {6, {3, 3}},   {7, {24}},
+      {24, {24}}, {25, {24, 3}}, {29, {24, 3, 3}}, {31, {24, 24}}};
+  GenerateJob job;
+  for (const auto &[length, sizes] : wanted) {
+    GenerateJob one;
+    one.prompts = {std::vector<int32_t>(length, 5)};
+    one.limits = {2};
+    HashedRows rows(1, 24, 0, true, 3);
+    answersOf(one, rows);
+    EXPECT_EQ(rows.sizes, sizes) << length;
+    job.prompts.push_back(one.prompts[0]);
+    job.limits.push_back(2);
+  }
+  HashedRows together(wanted.size(), 24, 0, true, 3);
+  answersOf(job, together);
+  EXPECT_EQ(together.promptTokens, 130);
+  // The pieces of one size go together: three rounds at most.
+  EXPECT_LE(together.sizes.size(), 5u);
 }
 
 // A place that is free takes the next prompt while others go on: a long answer beside seven short ones costs

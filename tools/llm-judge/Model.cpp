@@ -1,5 +1,6 @@
 //===- Model.cpp - A checkpoint against expected logits -------------------===//
 #include "Model.h"
+#include "Entries.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -141,6 +142,7 @@ private:
     CompileOptions options;
     options.model = judgement.model;
     options.chunk = judgement.chunk;
+    options.shortChunk = judgement.shortChunk;
     options.mesh = judgement.mesh;
     options.shard = judgement.shard;
     options.target = judgement.target;
@@ -198,16 +200,6 @@ private:
   // Calls
   //===--------------------------------------------------------------------===//
 
-  /// The entry with this role; @forward, on rung graph, has none. Null after an error.
-  func::FuncOp entryFor(std::optional<graph::Role> role) {
-    for (auto func : module->getOps<func::FuncOp>()) {
-      auto attr = func->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);
-      if (func.isPublic() && (role ? attr && attr.getValue() == *role : !attr))
-        return func;
-    }
-    return nullptr;
-  }
-
   /// The name of the output of `entry` that gives `what`; @forward gives logits alone.
   static std::string outputOf(func::FuncOp entry, graph::Gives what) {
     for (unsigned i = 0; i < entry.getNumResults(); ++i) {
@@ -241,7 +233,7 @@ private:
   /// logits are those of `position`.
   Status plan(std::optional<graph::Role> role, int64_t begin, int64_t count, int64_t inert, int64_t index,
               int64_t position) {
-    func::FuncOp entry = entryFor(role);
+    func::FuncOp entry = entryFor(*module, role, count + inert);
     if (!entry)
       return Failure{
           "cannot run the model", judgement.model,
@@ -313,7 +305,7 @@ private:
     PlannedCall planned = plans.back();
     if (planned.rows.empty())
       return;
-    func::FuncOp entry = entryFor(graph::Role::Next);
+    func::FuncOp entry = entryFor(*module, graph::Role::Next);
     for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
       auto dims = entry.getArgAttrOfType<ArrayAttr>(i, graph::kDimsAttr);
       if (graph::argumentKind(entry, i) != graph::Kind::State || entry.getArgAttr(i, graph::kFillAttr) ||
@@ -362,8 +354,20 @@ private:
     int64_t seq = tokens.shape[1], prefilled = (2 * seq + 2) / 3;
     if (judgement.rung == "graph")
       return plan(std::nullopt, 0, seq, 0, 0, -1);
-    for (int64_t begin = 0; begin < prefilled; begin += judgement.chunk) {
-      int64_t count = std::min(judgement.chunk, prefilled - begin), inert = judgement.chunk - count;
+    // The first and the last positions go through the entry for short prompts, where there is one. It has
+    // logits of the last position alone: there are as many calls as positions.
+    const int64_t few = shortPromptWidth(*module, judgement.chunk);
+    for (int64_t begin = 0, count = 0; begin < prefilled; begin += count) {
+      const int64_t left = prefilled - begin;
+      if (few > 0 && (begin == 0 || left <= few)) {
+        count = std::min(few, left);
+        for (int64_t i = 0; i < count; ++i)
+          if (Status s = plan(graph::Role::Prompt, begin, i + 1, few - i - 1, i, begin + i); !s)
+            return s;
+        continue;
+      }
+      count = std::min(judgement.chunk, left);
+      const int64_t inert = judgement.chunk - count;
       if (Status s = plan(graph::Role::Prompt, begin, count, inert, count - 1, begin + count - 1); !s)
         return s;
       for (int64_t i = 0; i + 1 < count; ++i)

@@ -17,6 +17,7 @@ struct ModelJudgement {
   std::string target;   ///< of rungs kernels, exec and binary: what to compile for
   std::string targetOptions; ///< of rungs kernels, exec and binary: "cpu=x86-64-v3"
   int64_t chunk = 5;         ///< positions of one chunk of the prompt
+  int64_t shortChunk = 0;    ///< of one of its end, where at most so many are left; 0: the target's choice
   double tolerance = 1e-5;
 };
 

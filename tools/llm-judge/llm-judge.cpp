@@ -85,6 +85,10 @@ static llvm::cl::opt<std::string> runner(
     llvm::cl::init(""), llvm::cl::cat(category));
 static llvm::cl::opt<int64_t> chunk("chunk", llvm::cl::desc("Of a model: positions of one prefill"),
                                     llvm::cl::init(5), llvm::cl::cat(category));
+static llvm::cl::opt<int64_t>
+    shortChunk("short-chunk",
+               llvm::cl::desc("Of a model: positions of one prefill of a short prompt; 0: as compiled"),
+               llvm::cl::init(0), llvm::cl::cat(category));
 
 static llvm::cl::opt<unsigned>
     randomPrograms("random", llvm::cl::desc("Judge this many random programs instead of a file"),
@@ -429,9 +433,11 @@ int main(int argc, char **argv) {
       return fail("coverage (" + coverageFile + "): of programs; leave it out for a model");
     if (chunk < 1)
       return fail("chunk (" + llvm::Twine(chunk) + "): must be 1 or more");
-    return judgeModel(context,
-                      {inputFile, expectedFile, rung.empty() ? std::string("graph") : rung.getValue(),
-                       meshText, shardText, target, targetOptions, chunk, tolerance ? tolerance : 1e-5});
+    if (shortChunk < 0)
+      return fail("short-chunk (" + llvm::Twine(shortChunk) + "): must be 0 or more");
+    return judgeModel(context, {inputFile, expectedFile,
+                                rung.empty() ? std::string("graph") : rung.getValue(), meshText, shardText,
+                                target, targetOptions, chunk, shortChunk, tolerance ? tolerance : 1e-5});
   }
   if (!tolerance)
     tolerance = machine ? 1e-5 : 1e-9;

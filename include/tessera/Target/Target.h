@@ -42,6 +42,9 @@ struct TilingChoices {
   /// Tokens of all rows that one @prefill takes, where that is more for a row than `prefillChunk`: the
   /// products of few tokens leave a large machine half empty.
   int64_t prefillTokens = 0;
+  /// Positions that one @prefill_short takes: what costs hardly more than one position does, for the weights
+  /// are read either way. 0: short prompts go to @prefill.
+  int64_t shortChunk = 16;
   /// Iterations that fill the machine: where one step has few rows, loops run over other factors until there
   /// are so many, in tiles of as much as `tileElements` allows; less than `grainElements` stays one
   /// iteration. 0: a few rows are enough, loops run over leading rows alone, one at a time.

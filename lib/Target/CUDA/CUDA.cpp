@@ -22,6 +22,8 @@ constexpr int64_t kGrain = 4096;
 /// Positions of a prompt that go through at once at least, and tokens of all rows: a product of 512 rows by
 /// 4096 columns has tiles for half of 132 multiprocessors.
 constexpr int64_t kPrefillChunk = 512, kPrefillTokens = 2048;
+/// And of a short one: products of so many rows still wait for the weights.
+constexpr int64_t kShortChunk = 128;
 
 class CUDA : public Target {
 public:
@@ -39,6 +41,7 @@ public:
             grain,
             /*prefillChunk=*/chunk ? chunk : kPrefillChunk,
             /*prefillTokens=*/chunk ? 0 : kPrefillTokens,
+            /*shortChunk=*/kShortChunk,
             /*parallelIterations=*/528,
             /*cachePage=*/page,
             /*keptBytes=*/sharedBytesOf()};

@@ -315,6 +315,9 @@ void GenerateStepBuilder::cloneAll(int64_t seq, IRMapping &mapping, bool withTai
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// An entry for short prompts is worth its code where the other takes so many times as many positions.
+constexpr int64_t kLongOfShort = 8;
+
 struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep> {
   using Base::Base;
 
@@ -347,7 +350,10 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
                           << ", the size of 'seq'";
       return signalPassFailure();
     }
+    bool hasShort = shortChunk > 0 && piece >= kLongOfShort * shortChunk && !forward->hasAttr(kStageAttr);
     SmallVector<StringRef> functions{"prefill", "decode", "head"};
+    if (hasShort)
+      functions.push_back("prefill_short");
     if (draws)
       functions.push_back("sample");
     for (StringRef name : functions)
@@ -361,7 +367,9 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
     if (failed(step.analyze()))
       return signalPassFailure();
     module->setAttr(kGenerateAttr, step.sizes());
-    step.buildPrefill();
+    step.buildPrefill("prefill", piece);
+    if (hasShort)
+      step.buildPrefill("prefill_short", shortChunk);
     step.buildDecode();
     if (step.hasLogits())
       step.buildHead();

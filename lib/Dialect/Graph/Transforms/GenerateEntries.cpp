@@ -26,17 +26,17 @@ void GenerateStepBuilder::endStage(func::FuncOp function, int64_t seq, IRMapping
   end(function, values, results);
 }
 
-void GenerateStepBuilder::buildPrefill() {
-  SmallVector<Port> inputs = resizedInputs(chunk);
+void GenerateStepBuilder::buildPrefill(StringRef name, int64_t seq) {
+  SmallVector<Port> inputs = resizedInputs(seq);
   if (hasLogits())
     inputs.push_back(index());
   IRMapping mapping;
-  func::FuncOp function = begin("prefill", Role::Prompt, inputs, mapping);
+  func::FuncOp function = begin(name, Role::Prompt, inputs, mapping);
   Block &entry = function.getBody().front();
   mapInputs(entry, mapping);
-  cloneAll(chunk, mapping, /*withTail=*/!hasLogits());
+  cloneAll(seq, mapping, /*withTail=*/!hasLogits());
   if (!hasLogits())
-    return endStage(function, chunk, mapping);
+    return endStage(function, seq, mapping);
 
   Value hidden = mapping.lookup(tail.input);
   Value one = TakeOp::create(builder, hidden.getLoc(), positionWise.resized(tail.input, batch, 1), hidden,
@@ -53,10 +53,15 @@ void GenerateStepBuilder::buildPrefill() {
                                        rowsAfter(builder, last.getLoc(), at, next, ends, maxSeqLen),
                                        kept.rows(keptValues)));
   }
-  end(function, {hidden, last, next},
-      {port(tail.input, Kind::Output, "hidden", chunk),
-       gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
-       gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
+  SmallVector<Value> values{last, next};
+  SmallVector<Port> results{
+      gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
+      gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)};
+  if (seq == chunk) { // which @head takes logits of other positions from
+    values.insert(values.begin(), hidden);
+    results.insert(results.begin(), port(tail.input, Kind::Output, "hidden", seq));
+  }
+  end(function, values, results);
 }
 
 void GenerateStepBuilder::buildDecode() {

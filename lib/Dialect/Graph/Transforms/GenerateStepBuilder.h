@@ -28,7 +28,9 @@ public:
   GenerateAttr sizes();
   /// False: a stage of a pipeline that hands on what it makes.
   bool hasLogits() const { return bool(logits); }
-  void buildPrefill();
+  /// For prompts in pieces of `seq` positions: @prefill for `chunk`, whose other positions @head has logits
+  /// of.
+  void buildPrefill(llvm::StringRef name, int64_t seq);
   void buildDecode();
   /// The next two only where hasLogits().
   void buildHead();

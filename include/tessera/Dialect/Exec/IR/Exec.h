@@ -2,6 +2,7 @@
 #ifndef TESSERA_DIALECT_EXEC_IR_EXEC_H
 #define TESSERA_DIALECT_EXEC_IR_EXEC_H
 
+#include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"

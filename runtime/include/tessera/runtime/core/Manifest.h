@@ -245,6 +245,12 @@ struct EntrySpec {
 struct GenerateSpec {
   int64_t batch = 1, chunk = 1, maxSeqLen = 1, vocab = 1;
   std::vector<int64_t> eos;
+  // Entries that take prompts, by the positions of a row that they take; ascending, the last one takes
+  // `chunk`. `prompt` is that one.
+  struct Prompt {
+    int64_t positions = 0, entry = -1;
+  };
+  std::vector<Prompt> prompts;
   int64_t prompt = -1, next = -1;
   int64_t logits = -1, draw = -1; // -1: there is none
   // States that hold the token and the position of every row for the entry `next`. -1: they are its inputs.
