@@ -280,6 +280,9 @@ void ShardReader::blockRows(io::DType type, int64_t layer, int64_t begin, int64_
                   std::string("its type is ") + io::dtypeName(tensor.dtype) +
                       ", the program was compiled for " + io::dtypeName(type),
                   "compile that model");
+  if (std::any_of(sources_.begin(), sources_.end(),
+                  [&](const auto &source) { return source->tensors[layer]->blocks != nullptr; }))
+    madeUp.resize(size_t(count * rowBytes));
   for (int64_t i = 0; i < count; ++i) {
     int64_t row = globalRows_[begin + i], first = row * tail_;
     auto source = std::find_if(sources_.begin(), sources_.end(),
@@ -289,7 +292,14 @@ void ShardReader::blockRows(io::DType type, int64_t layer, int64_t begin, int64_
       continue;
     const Source &from = **source;
     int64_t element = from.start + from.offset((first - from.base) / tail_, 0, from.rowDims);
-    rows[i] = from.tensors[layer]->data + io::bytesOf(type, element);
+    const io::TensorInfo &tensor = *from.tensors[layer];
+    if (tensor.blocks) {
+      uint8_t *whole = madeUp.data() + i * rowBytes;
+      tensor.blocks->read(element / io::blockElements(type), tail_ / io::blockElements(type), whole);
+      rows[i] = whole;
+      continue;
+    }
+    rows[i] = tensor.data + io::bytesOf(type, element);
   }
 }
 

@@ -79,10 +79,30 @@ struct FloatCodes {
   }
 };
 
+// Floats of 8 bits (io/BlockParts.h, e4m3ToFloat).
+struct EightBitFloatCodes {
+  static constexpr int words = 8;
+  static TESSERA_INLINE Vec value(Bits code) {
+    Bits magnitude = (code & 127u) << 20;
+    Bits small = reinterpret_cast<Bits>(magnitude < (1u << 23)),
+         none = reinterpret_cast<Bits>(magnitude == (127u << 20));
+    Vec whole = reinterpret_cast<Vec>(magnitude + (120u << 23) + (small & (1u << 23))) -
+                reinterpret_cast<Vec>(small & (121u << 23));
+    return reinterpret_cast<Vec>(reinterpret_cast<Bits>(whole) | (none & 0x7FC00000u) | (code & 128u) << 24);
+  }
+  template <typename Use> static TESSERA_INLINE void each(const uint8_t *p, Use use) {
+    for (int d = 0; d < 8; ++d) {
+      Bits v = tessera::runtime::words(p + 64 * d);
+      for (int b = 0; b < 4; ++b)
+        use(4 * d + b, value(v >> (8 * b)));
+    }
+  }
+};
+
 // Element = scale * (code - zero) + offset. `scales` of 16 columns each, or one of all 32. Parts of rows
 // stand side by side: 16 scales, then 16 minima.
 struct Plain {
-  static constexpr int scales = 1, superBytes = 0;
+  static constexpr int scales = 1, superBytes = 0, perSuper = 8;
   static constexpr bool hasOffset = false;
 };
 struct HeldQ8_0 : Plain {
@@ -147,6 +167,24 @@ struct HeldMXFP4 : Plain {
   }
 };
 
+struct HeldFP8 : Plain {
+  typedef EightBitFloatCodes Codes;
+  static constexpr int zero = 0, scaleBytes = 0, superBytes = 4, perSuper = 4;
+  static TESSERA_INLINE void read(const uint8_t *, const uint8_t *super, Vec *scale, Vec &) {
+    scale[0] = reinterpret_cast<Vec>(words(super));
+  }
+};
+// scale * code and scale * zero are exact, and so is their difference.
+template <int group> struct HeldINT4 : Plain {
+  typedef NibbleCodes<0> Codes;
+  static constexpr int zero = 0, scaleBytes = 0, superBytes = 3, perSuper = group / 32;
+  static constexpr bool hasOffset = true;
+  static TESSERA_INLINE void read(const uint8_t *, const uint8_t *super, Vec *scale, Vec &offset) {
+    scale[0] = halves(super);
+    offset = -(scale[0] * bytes(super + 32));
+  }
+};
+
 // The parts of one unit.
 template <typename F> struct UnitParts {
   static constexpr int64_t codeBytes = 64 * F::Codes::words;
@@ -156,7 +194,8 @@ template <typename F> struct UnitParts {
         supers(scales + w.chunks * w.blocks * 16 * F::scaleBytes) {}
   // Of sub-block i of chunk c.
   TESSERA_INLINE const uint8_t *super(const BlockUnits &w, int64_t c, int64_t i) const {
-    return F::superBytes ? supers + (c * w.supers + (w.phases[c] + i) / 8) * 16 * F::superBytes : nullptr;
+    return F::superBytes ? supers + (c * w.supers + (w.phases[c] + i) / F::perSuper) * 16 * F::superBytes
+                         : nullptr;
   }
 };
 

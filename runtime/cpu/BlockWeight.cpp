@@ -39,6 +39,14 @@ static void readSubBlock(DType type, const uint8_t *block, int64_t s, SubBlock &
     memcpy(sub.scales, block, 2);
     memcpy(sub.codes, block + 2, 32);
     return;
+  case DType::FP8:
+    memcpy(sub.codes, block + 4 + 32 * s, 32);
+    return;
+  case DType::INT4_32:
+  case DType::INT4_64:
+  case DType::INT4_128:
+    memcpy(sub.codes, block + 3 + 16 * s, 16);
+    return;
   case DType::Q4_0:
   case DType::Q4_1:
   case DType::MXFP4:
@@ -92,7 +100,7 @@ void BlockWeight::writeHeader(DType type, const std::vector<BlockHeader::Chunk> 
   auto *header = static_cast<BlockHeader *>(layer);
   header->type = int32_t(type);
   header->chunks = int32_t(chunks.size());
-  constexpr int64_t super = io::kSuperBlock * io::kSubBlock;
+  const int64_t super = io::blockElements(type);
   for (size_t c = 0; c < chunks.size(); ++c)
     header->of()[c] = {int32_t(chunks[c].place % super), chunks[c].count};
 }
@@ -131,12 +139,16 @@ void BlockWeight::writeRows(DType type, const std::vector<BlockHeader::Chunk> &c
           memcpy(scale + (p * io::kUnitRows + lane) * partSize, sub.scales + p * partSize, size_t(partSize));
         if (parts.supers == 0 || (s > first && s % subs != 0))
           continue;
-        uint8_t both[4];
-        readSuper(type, block, both);
+        uint8_t head[4];
+        readSuper(type, block, head);
         uint8_t *super =
             supers + (int64_t(c) * layout.supers + s / subs - first / subs) * io::kUnitRows * parts.supers;
-        for (int64_t p = 0; p < parts.supers / 2; ++p)
-          memcpy(super + (p * io::kUnitRows + lane) * 2, both + p * 2, 2);
+        // Side by side stand halves, a byte behind them, or whole floats.
+        const int64_t most = type == DType::FP8 ? 4 : 2;
+        for (int64_t at = 0; at < parts.supers; at += most) {
+          int64_t size = std::min(most, parts.supers - at);
+          memcpy(super + at * io::kUnitRows + lane * size, head + at, size_t(size));
+        }
       }
     }
   }

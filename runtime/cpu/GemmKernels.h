@@ -36,7 +36,7 @@ struct GemmKernels {
   const GemmKernelSet &operator[](WeightFormat format) const { return sets[int(format)]; }
 
   // Of types of blocks, in the order of io::DType from Q8_0 on.
-  BlockKernelSet blocks[9];
+  BlockKernelSet blocks[13];
   // Rows of a panel that go through one tile: a multiple of 16.
   int panelRows;
   // y[r, 0..columns) = x[r, :] . panel for m rows: panel[i * stride + column], columns <= panelRows.

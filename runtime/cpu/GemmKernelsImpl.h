@@ -258,13 +258,14 @@ void panelColumns(int64_t m, int64_t k, const float *x, const float *panel, int6
 namespace tessera::runtime {
 
 extern const GemmKernels TESSERA_ISA;
-const GemmKernels TESSERA_ISA = {{{packedColumns<F32>, plainColumns<F32>, transposedColumns<F32>},
-                                  {packedColumns<BF16>, plainColumns<BF16>, transposedColumns<BF16Across>},
-                                  {packedColumns<F16>, plainColumns<F16>, transposedColumns<F16>}},
-                                 {kernelsOf<HeldQ8_0>, kernelsOf<HeldQ4_1>, kernelsOf<HeldQ4_0>,
-                                  kernelsOf<HeldQ5_0>, kernelsOf<HeldQ5_1>, kernelsOf<HeldQ4_K>,
-                                  kernelsOf<HeldQ5_K>, kernelsOf<HeldQ6_K>, kernelsOf<HeldMXFP4>},
-                                 16 * mostVectors,
-                                 panelColumns};
+const GemmKernels TESSERA_ISA = {
+    {{packedColumns<F32>, plainColumns<F32>, transposedColumns<F32>},
+     {packedColumns<BF16>, plainColumns<BF16>, transposedColumns<BF16Across>},
+     {packedColumns<F16>, plainColumns<F16>, transposedColumns<F16>}},
+    {kernelsOf<HeldQ8_0>, kernelsOf<HeldQ4_1>, kernelsOf<HeldQ4_0>, kernelsOf<HeldQ5_0>, kernelsOf<HeldQ5_1>,
+     kernelsOf<HeldQ4_K>, kernelsOf<HeldQ5_K>, kernelsOf<HeldQ6_K>, kernelsOf<HeldMXFP4>, kernelsOf<HeldFP8>,
+     kernelsOf<HeldINT4<32>>, kernelsOf<HeldINT4<64>>, kernelsOf<HeldINT4<128>>},
+    16 * mostVectors,
+    panelColumns};
 
 } // namespace tessera::runtime

@@ -75,7 +75,7 @@ static float byDefinition(io::DType type, const uint8_t *block, int64_t i) {
     return int(block[at + first / 8] >> first % 8 & ((1 << count) - 1));
   };
   using io::DType;
-  auto nibble = [&](int64_t at) { return bits(at + i % 16, i / 16 * 4, 4); };
+  auto nibble = [&](int64_t at) { return bits(at + i % 16, i % 32 / 16 * 4, 4); };
   const int64_t s = i / 32, e = i % 32; // sub-block, and place in it
   switch (type) {
   case DType::Q8_0:
@@ -108,6 +108,19 @@ static float byDefinition(io::DType type, const uint8_t *block, int64_t i) {
     float value = scale * (2 * values[nibble(1) & 7]);
     return nibble(1) & 8 ? -value : value;
   }
+  case DType::FP8: {
+    int exponent = bits(4 + i, 3, 4), fraction = bits(4 + i, 0, 3);
+    float d,
+        value = exponent ? std::ldexp(float(8 + fraction), exponent - 10) : std::ldexp(float(fraction), -9);
+    std::memcpy(&d, block, sizeof d);
+    if (exponent == 15 && fraction == 7)
+      return NAN;
+    return d * (block[4 + i] & 128 ? -value : value);
+  }
+  case DType::INT4_32:
+  case DType::INT4_64:
+  case DType::INT4_128:
+    return half(0) * float(nibble(3 + s * 16) - block[2]);
   default:
     break;
   }

@@ -25,6 +25,12 @@ BlockParts blockParts(DType type) {
     return {24, 2, 2};
   case DType::MXFP4:
     return {16, 1, 0};
+  case DType::FP8:
+    return {32, 0, 4};
+  case DType::INT4_32:
+  case DType::INT4_64:
+  case DType::INT4_128:
+    return {16, 0, 3};
   default:
     assert(false && "no type of blocks");
     return {0, 0, 0};
@@ -47,12 +53,13 @@ static int64_t wholeLines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 BlockLayout::BlockLayout(DType type, int64_t rows, const BlockColumns &c) {
   BlockParts parts = blockParts(type);
+  const int64_t super = superBlock(type);
   units = (rows + kUnitRows - 1) / kUnitRows;
   // One more than the columns need where a chunk may begin within a sub-block.
   blocks = (c.length + kSubBlock - std::gcd(c.granule, kSubBlock) + kSubBlock - 1) / kSubBlock;
-  supers = parts.supers == 0                            ? 0
-           : c.granule % (kSuperBlock * kSubBlock) == 0 ? (blocks + kSuperBlock - 1) / kSuperBlock
-                                                        : (blocks + kSuperBlock - 2) / kSuperBlock + 1;
+  supers = parts.supers == 0                      ? 0
+           : c.granule % (super * kSubBlock) == 0 ? (blocks + super - 1) / super
+                                                  : (blocks + super - 2) / super + 1;
   columns = c.chunks * blocks * kSubBlock;
   headerBytes = wholeLines(int64_t(sizeof(BlockHeader)) + c.chunks * int64_t(sizeof(BlockHeader::Chunk)));
   unitBytes =

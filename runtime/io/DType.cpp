@@ -33,8 +33,13 @@ static constexpr DTypeTraits table[] = {
     {"Q5_K", nullptr, 256, 176, widenQ5_K, narrowQ5_K, 0, nullptr, nullptr, nullptr},
     {"Q6_K", nullptr, 256, 210, widenQ6_K, narrowQ6_K, 0, nullptr, nullptr, nullptr},
     {"MXFP4", nullptr, 32, 17, widenMXFP4, narrowMXFP4, 0, nullptr, nullptr, nullptr},
+    {"FP8", nullptr, 128, 132, widenFP8, narrowFP8, 0, nullptr, nullptr, nullptr},
+    {"INT4_32", nullptr, 32, 19, widenINT4_32, narrowINT4_32, 0, nullptr, nullptr, nullptr},
+    {"INT4_64", nullptr, 64, 35, widenINT4_64, narrowINT4_64, 0, nullptr, nullptr, nullptr},
+    {"INT4_128", nullptr, 128, 67, widenINT4_128, narrowINT4_128, 0, nullptr, nullptr, nullptr},
+    {"F8_E4M3", nullptr, 1, 1, widenF8_E4M3, nullptr, 0, nullptr, nullptr, nullptr},
 };
-static_assert(std::size(table) == size_t(DType::MXFP4) + 1);
+static_assert(std::size(table) == size_t(DType::F8_E4M3) + 1);
 
 const DTypeTraits &traits(DType type) { return table[static_cast<int>(type)]; }
 

@@ -1,5 +1,5 @@
-// Quantized blocks to float32. What the bytes of a block mean stands in DType.h; all values but those of a
-// scale with a minimum are exact in float32, and those are rounded once.
+// Quantized blocks to float32. What the bytes of a block mean stands in DType.h; all values but those of FP8
+// and of a scale with a minimum are exact in float32, and those are rounded once.
 #include "DTypeFunctions.h"
 #include "tessera/runtime/io/BlockParts.h"
 
@@ -138,6 +138,29 @@ struct MXFP4 {
   }
 };
 
+struct FP8 {
+  static constexpr int64_t elements = 128, bytes = 132;
+  static TESSERA_INLINE void widen(const uint8_t *src, float *__restrict out) {
+    float d;
+    std::memcpy(&d, src, 4);
+    for (int i = 0; i < 128; ++i)
+      out[i] = d * e4m3ToFloat(src[4 + i]);
+  }
+};
+
+template <int group> struct INT4 {
+  static constexpr int64_t elements = group, bytes = 3 + group / 2;
+  static TESSERA_INLINE void widen(const uint8_t *src, float *__restrict out) {
+    for (int s = 0; s < group / 32; ++s)
+      widenNibbles(src + 3 + 16 * s, 0, src[2], half(src), out + 32 * s);
+  }
+};
+
+struct F8_E4M3 {
+  static constexpr int64_t elements = 1, bytes = 1;
+  static TESSERA_INLINE void widen(const uint8_t *src, float *__restrict out) { *out = e4m3ToFloat(*src); }
+};
+
 template <typename Block> TESSERA_INLINE void widenBlocks(const void *src, int64_t n, float *__restrict out) {
   auto *at = static_cast<const uint8_t *>(src);
   for (int64_t b = 0; b < n / Block::elements; ++b, at += Block::bytes, out += Block::elements)
@@ -175,5 +198,10 @@ void widenQ4_K(const void *src, int64_t n, float *dst) { widenBest<Q4_K>(src, n,
 void widenQ5_K(const void *src, int64_t n, float *dst) { widenBest<Q5_K>(src, n, dst); }
 void widenQ6_K(const void *src, int64_t n, float *dst) { widenBest<Q6_K>(src, n, dst); }
 void widenMXFP4(const void *src, int64_t n, float *dst) { widenBest<MXFP4>(src, n, dst); }
+void widenFP8(const void *src, int64_t n, float *dst) { widenBest<FP8>(src, n, dst); }
+void widenINT4_32(const void *src, int64_t n, float *dst) { widenBest<INT4<32>>(src, n, dst); }
+void widenINT4_64(const void *src, int64_t n, float *dst) { widenBest<INT4<64>>(src, n, dst); }
+void widenINT4_128(const void *src, int64_t n, float *dst) { widenBest<INT4<128>>(src, n, dst); }
+void widenF8_E4M3(const void *src, int64_t n, float *dst) { widenBest<F8_E4M3>(src, n, dst); }
 
 } // namespace tessera::io

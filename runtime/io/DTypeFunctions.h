@@ -19,6 +19,11 @@ void widenQ4_K(const void *src, int64_t n, float *dst);
 void widenQ5_K(const void *src, int64_t n, float *dst);
 void widenQ6_K(const void *src, int64_t n, float *dst);
 void widenMXFP4(const void *src, int64_t n, float *dst);
+void widenFP8(const void *src, int64_t n, float *dst);
+void widenINT4_32(const void *src, int64_t n, float *dst);
+void widenINT4_64(const void *src, int64_t n, float *dst);
+void widenINT4_128(const void *src, int64_t n, float *dst);
+void widenF8_E4M3(const void *src, int64_t n, float *dst);
 
 void narrowF32(const float *src, int64_t n, void *dst);
 void narrowF16(const float *src, int64_t n, void *dst);
@@ -33,6 +38,10 @@ void narrowQ4_K(const float *src, int64_t n, void *dst);
 void narrowQ5_K(const float *src, int64_t n, void *dst);
 void narrowQ6_K(const float *src, int64_t n, void *dst);
 void narrowMXFP4(const float *src, int64_t n, void *dst);
+void narrowFP8(const float *src, int64_t n, void *dst);
+void narrowINT4_32(const float *src, int64_t n, void *dst);
+void narrowINT4_64(const float *src, int64_t n, void *dst);
+void narrowINT4_128(const float *src, int64_t n, void *dst);
 
 void packF32(const float *src, int64_t stride, int64_t rows, int64_t columns, int64_t block, void *dst);
 void packF16(const float *src, int64_t stride, int64_t rows, int64_t columns, int64_t block, void *dst);

@@ -139,6 +139,35 @@ void quantizeMXFP4(const float *x, uint8_t *out) {
   putNibbles(out + 1, q);
 }
 
+void quantizeFP8(const float *x, uint8_t *out) {
+  float d = std::fabs(extreme(x, 128)) / 448; // the largest of its floats
+  std::memcpy(out, &d, 4);
+  for (int i = 0; i < 128; ++i) {
+    float scaled = d == 0 ? 0 : std::min(std::fabs(x[i]) / d, 448.0f);
+    // The unit of the last of 3 bits, and no less than that of the smallest exponent.
+    int exponent;
+    std::frexp(scaled, &exponent);
+    float unit = std::ldexp(1.0f, std::max(exponent - 4, -9));
+    int whole = int(std::nearbyint(scaled / unit)); // 16: the next exponent's 8
+    int code = scaled == 0 ? 0 : exponent - 4 > -9 ? (exponent + 6) * 8 + whole - 8 : whole;
+    out[4 + i] = uint8_t(std::min(code, 126) | (std::signbit(x[i]) ? 128 : 0));
+  }
+}
+
+template <int group> void quantizeINT4(const float *x, uint8_t *out) {
+  auto [least, most] = std::minmax_element(x, x + group);
+  float low = std::min(*least, 0.0f), d = asHalf((std::max(*most, 0.0f) - low) / 15);
+  int zero = nearest(-low, d, 0, 15);
+  putHalf(out, d);
+  out[2] = uint8_t(zero);
+  for (int s = 0; s < group / 32; ++s) {
+    int q[32];
+    for (int i = 0; i < 32; ++i)
+      q[i] = std::clamp(nearest(x[32 * s + i], d, -15, 15) + zero, 0, 15);
+    putNibbles(out + 3 + 16 * s, q);
+  }
+}
+
 template <int64_t elements, int64_t bytes, void (*quantize)(const float *, uint8_t *)>
 void inBlocks(const float *src, int64_t n, void *dst) {
   auto *to = static_cast<uint8_t *>(dst);
@@ -165,5 +194,15 @@ void narrowQ5_K(const float *src, int64_t n, void *dst) {
 }
 void narrowQ6_K(const float *src, int64_t n, void *dst) { inBlocks<256, 210, quantizeQ6_K>(src, n, dst); }
 void narrowMXFP4(const float *src, int64_t n, void *dst) { inBlocks<32, 17, quantizeMXFP4>(src, n, dst); }
+void narrowFP8(const float *src, int64_t n, void *dst) { inBlocks<128, 132, quantizeFP8>(src, n, dst); }
+void narrowINT4_32(const float *src, int64_t n, void *dst) {
+  inBlocks<32, 19, quantizeINT4<32>>(src, n, dst);
+}
+void narrowINT4_64(const float *src, int64_t n, void *dst) {
+  inBlocks<64, 35, quantizeINT4<64>>(src, n, dst);
+}
+void narrowINT4_128(const float *src, int64_t n, void *dst) {
+  inBlocks<128, 67, quantizeINT4<128>>(src, n, dst);
+}
 
 } // namespace tessera::io

@@ -2,6 +2,7 @@
 // texts.
 #include "Readers.h"
 #include "tessera/runtime/io/Json.h"
+#include "tessera/runtime/io/Quantization.h"
 
 #include <algorithm>
 #include <set>
@@ -75,22 +76,8 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
   return {};
 }
 
-Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryContents &contents) {
-  for (const char *name : modelTexts) {
-    Result<std::shared_ptr<MappedFile>> file = directory.open(name);
-    if (!file)
-      return file.takeFailure();
-    if (!*file)
-      continue;
-    if ((*file)->size() > (size_t(256) << 20))
-      return Failure{cannotReadModel, (*file)->where(), "larger than 256 MiB", isItWhole};
-    contents.texts.emplace(name, (*file)->text());
-    contents.files.push_back(file.take());
-  }
-  if (!contents.texts.count("config.json"))
-    return Failure{cannotReadModel, directory.where, "there is no config.json in this directory",
-                   "give a Hugging Face directory, a .safetensors or a .gguf file"};
-
+// model.safetensors, or the shards that an index names; none at all is fine.
+static Status readWeights(const DirectoryFiles &directory, DirectoryContents &contents) {
   Result<std::shared_ptr<MappedFile>> whole = directory.open("model.safetensors");
   if (!whole)
     return whole.takeFailure();
@@ -109,6 +96,39 @@ Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryConten
     return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + indexName,
                    "fetch that file too"};
   return {};
+}
+
+// Quantized weights, as config.json says that they are. What else is wrong with that text whoever imports the
+// model says.
+static Status putTogether(const DirectoryFiles &directory, DirectoryContents &contents) {
+  const std::string where = directory.where + "/config.json";
+  Result<nlohmann::json> config = parseJson(contents.texts["config.json"], where);
+  if (!config || !config->is_object() || !config->contains("quantization_config"))
+    return {};
+  Result<Quantization> quantization = readQuantization((*config)["quantization_config"], where);
+  if (!quantization)
+    return quantization.takeFailure();
+  return assembleQuantized(*quantization, contents.tensors, directory.where);
+}
+
+Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryContents &contents) {
+  for (const char *name : modelTexts) {
+    Result<std::shared_ptr<MappedFile>> file = directory.open(name);
+    if (!file)
+      return file.takeFailure();
+    if (!*file)
+      continue;
+    if ((*file)->size() > (size_t(256) << 20))
+      return Failure{cannotReadModel, (*file)->where(), "larger than 256 MiB", isItWhole};
+    contents.texts.emplace(name, (*file)->text());
+    contents.files.push_back(file.take());
+  }
+  if (!contents.texts.count("config.json"))
+    return Failure{cannotReadModel, directory.where, "there is no config.json in this directory",
+                   "give a Hugging Face directory, a .safetensors or a .gguf file"};
+  if (Status status = readWeights(directory, contents); !status)
+    return status;
+  return putTogether(directory, contents);
 }
 
 } // namespace tessera::io

@@ -172,7 +172,17 @@ Status ModelFile::readRange(const TensorInfo &tensor, int64_t begin, int64_t cou
                    std::string("type ") + dtypeName(tensor.dtype) + " is not a type of weights",
                    "convert it to F32, F16 or BF16"};
   const int64_t perBlock = blockElements(tensor.dtype), perBlockBytes = blockBytes(tensor.dtype);
-  auto at = [&](int64_t element) { return tensor.data + element / perBlock * perBlockBytes; };
+  std::vector<uint8_t> read;
+  int64_t first = 0; // the block that `base` begins with
+  const uint8_t *base = tensor.data;
+  if (tensor.blocks && count > 0) {
+    first = begin / perBlock;
+    int64_t blocks = (begin + count - 1) / perBlock + 1 - first;
+    read.resize(size_t(blocks * perBlockBytes));
+    tensor.blocks->read(first, blocks, read.data());
+    base = read.data();
+  }
+  auto at = [&](int64_t element) { return base + (element / perBlock - first) * perBlockBytes; };
   // A partial first block, whole blocks, a partial last block.
   float block[kMostBlockElements];
   int64_t lead = begin % perBlock;
@@ -192,6 +202,13 @@ Status ModelFile::readRange(const TensorInfo &tensor, int64_t begin, int64_t cou
 }
 
 void ModelFile::release(const void *data, size_t bytes) { dropPages(data, bytes); }
+
+void ModelFile::release(const TensorInfo &tensor) {
+  if (tensor.blocks)
+    tensor.blocks->release();
+  else
+    dropPages(tensor.data, tensor.bytes);
+}
 
 Status ModelFile::checkUnchanged() const {
   for (const std::shared_ptr<MappedFile> &file : files_)

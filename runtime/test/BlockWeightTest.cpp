@@ -39,6 +39,14 @@ struct FileRows {
         data[at] = uint8_t(125 + random() % 5);
         continue;
       }
+      if (type == DType::FP8) {
+        float scale = normal(random) / 16;
+        memcpy(&data[at], &scale, 4);
+        for (size_t i = 4; i < blockBytes; ++i)
+          if ((data[at + i] & 127) == 127) // no number
+            data[at + i] = 126;
+        continue;
+      }
       size_t first = type == DType::Q6_K ? at + 208 : at; // d, and a minimum where there is one
       bool hasMinimum =
           type == DType::Q4_1 || type == DType::Q5_1 || type == DType::Q4_K || type == DType::Q5_K;

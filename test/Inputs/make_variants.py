@@ -8,7 +8,7 @@
 
 Folders made in OUT: `f16`, `bf16` (Hugging Face directories), `gguf-f32`, `gguf-f16`, `gguf-bf16`, `gguf-q8_0`, `gguf-q4_1`
 (model.gguf; a quantized one only where a row is whole blocks; one-dimensional tensors stay F32), and for --quantized also
-`f32`; for --uneven only `nine` (9 query heads on 3 KV heads, hidden 42, ffn 53, vocabulary 389) and `few` (one head, 2 layers, ffn 5,
+`f32`, and `gptq` and `awq` (Hugging Face directories in 4 bits); for --kquants only `mixed`, and of Hugging Face `fp8`, `fp8-rows` and `gptq-128`; for --uneven only `nine` (9 query heads on 3 KV heads, hidden 42, ffn 53, vocabulary 389) and `few` (one head, 2 layers, ffn 5,
 vocabulary 7). Of gpt2 also `hub`: named as on the hub, without the prefix `transformer.`, with the mask buffers. Of llama also `older`: config.json as
 before transformers 5. Beside each model stand config.json, tokenizer.json, expected.safetensors (tokens, logits) and expected.json
 (generate): computed in float64 from the weights *as the variant holds them*.
@@ -20,6 +20,7 @@ import shutil
 import sys
 
 import modelio
+import quantized_parts
 import reference
 from modelio import Tensor
 
@@ -136,6 +137,12 @@ class Source:
             for i in range(self.config["n_layer"]):
                 entries.append((f"h.{i}.attn.bias", "BOOL", [1, 1, side, side], mask))
                 entries.append((f"h.{i}.attn.masked_bias", "F32", [], modelio.encode("F32", [-1e4])))
+        modelio.write_safetensors(os.path.join(folder, "model.safetensors"), entries)
+        self.write_expected(folder, held)
+
+    def write_quantized_parts(self, folder, method):
+        entries, held, config = quantized_parts.quantize(method, self.tensors)
+        self.begin(folder, config=dict(self.config, quantization_config=config))
         modelio.write_safetensors(os.path.join(folder, "model.safetensors"), entries)
         self.write_expected(folder, held)
 
@@ -292,10 +299,14 @@ def main():
         mixed = {f"blk.{layer}.{name}.weight": kinds[(number + layer * (number % 2 + 1)) % 3] for layer in range(2) for number, name in
                  enumerate(["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"])}
         source.write_gguf(os.path.join(out, "mixed"), "Q6_K", mixed)
+        for method in ("fp8", "fp8-rows", "gptq-128"):
+            source.write_quantized_parts(os.path.join(out, method), method)
         return
     if sys.argv[1] == "--quantized":
         source = make_random_llama(tokenizer)
         source.write_hugging_face(os.path.join(out, "f32"), "F32")
+        for method in ("gptq", "awq"):
+            source.write_quantized_parts(os.path.join(out, method), method)
     else:
         source = read_source(sys.argv[1])
         for dtype in ("F16", "BF16"):

@@ -1,6 +1,6 @@
-"""A GGUF file whose weights stay in its blocks: numbers, and how many bytes they take.
+"""A model whose weights stay in its blocks: numbers, and how many bytes they take.
 
-    check_held.py --compiler LLM_COMPILE --model FILE.gguf --expected DIR --out OUT [--mesh M]... [--headers BYTES]
+    check_held.py --compiler LLM_COMPILE --model MODEL --expected DIR --out OUT [--mesh M]... [--headers BYTES]
 
 On one rank and on each mesh (pp=4@0,1,1,0: with these stages): tokens and logits as check_generate.py has them (1e-4 of float64 on expanded weights). On one rank the weights that are
 packed take at most 1.05 x what the file has for them, and no more than 64 bytes a layer beside. Made-up weights are held in blocks too: the same on each mesh."""
@@ -64,6 +64,21 @@ def tensors(path):
     return found
 
 
+def parts(path):
+    """(rows, bytes of a row) of each quantized weight of a Hugging Face directory."""
+    with open(os.path.join(path, "model.safetensors"), "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+    for name, tensor in header.items():
+        stem = name.rpartition(".")[0]
+        if tensor["dtype"] == "F8_E4M3":
+            yield tensor["shape"]
+        elif name.endswith(".qweight"):
+            groups, rows = header[stem + ".scales"]["shape"]
+            begin, end = tensor["data_offsets"]
+            yield rows, (end - begin) / rows + groups * 2.5
+
+
 def main():
     parser = argparse.ArgumentParser()
     for flag in ("--compiler", "--model", "--expected", "--out"):
@@ -83,13 +98,17 @@ def main():
     run(args.compiler, args.model, "--max-seq-len=32", "-o", args.out)
     info = json.loads(run(args.out, "info", "--json"))
     # Rows are laid out by 16: padding apart, as rows of the file would be.
-    file = sum(columns // BLOCKS[kind][0] * BLOCKS[kind][1] * (-(-rows // 16) * 16) for _, columns, rows, kind in tensors(args.model)
-               if BLOCKS[kind][0] > 1)
-    held = sum(w["bytes"] for w in info["weights"] if w["packed"])
-    layers = sum(max(w["layers"], 1) for w in info["weights"] if w["packed"])
+    if os.path.isdir(args.model):
+        file = sum(row * (-(-rows // 16) * 16) for rows, row in parts(args.model))
+    else:
+        file = sum(columns // BLOCKS[kind][0] * BLOCKS[kind][1] * (-(-rows // 16) * 16) for _, columns, rows, kind in tensors(args.model)
+                   if BLOCKS[kind][0] > 1)
+    blocks = [w for w in info["weights"] if w["packed"] and (w.get("held") or not os.path.isdir(args.model))]
+    held = sum(w["bytes"] for w in blocks)
+    layers = sum(max(w["layers"], 1) for w in blocks)
     if not file <= held <= 1.05 * file + 64 * layers:
         sys.exit(f"weights in blocks take {held} bytes, {file} in the file (rows padded)")
-    if any(w["packed"] and not w.get("held") for w in info["weights"]):
+    if not blocks or any(not w.get("held") for w in blocks):
         sys.exit(f"not all packed weights are held in blocks: {info['weights']}")
     print(f"held: {held} bytes for {file}")
     if told[0] == made_up(2):

@@ -286,7 +286,10 @@ def config_cases(make):
     config("rope-list", ["rope_parameters"], rope_parameters=[1])
     config("rope-llama3-incomplete", ["rope_parameters"], rope_parameters={"rope_type": "llama3", "rope_theta": 10000.0})
     config("sliding-window", ["sliding_window", "not implemented"], sliding_window=16)
-    config("quantized", ["quantization_config", "not implemented"], quantization_config={"quant_method": "gptq", "bits": 4})
+    config("quantized", ["quantization_config", "bitsandbytes"], quantization_config={"quant_method": "bitsandbytes", "bits": 4})
+    config("quantized-in-3-bits", ["quantization_config.bits", "is 3"], quantization_config={"quant_method": "gptq", "bits": 3})
+    config("quantized-out-of-order", ["desc_act"], quantization_config={"quant_method": "gptq", "bits": 4, "desc_act": True})
+    config("quantized-and-is-not", ["gptq", "no weight"], quantization_config={"quant_method": "gptq", "bits": 4})
     config("partial-rotary", ["partial_rotary_factor"], partial_rotary_factor=0.5)
     config("positions-zero", ["max_position_embeddings"], max_position_embeddings=0)
 

@@ -1,6 +1,8 @@
 //===- JsonSettings.cpp ---------------------------------------------------===//
 #include "tessera/Import/HuggingFace/JsonSettings.h"
 
+#include "tessera/runtime/io/Quantization.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -125,11 +127,19 @@ static const NeutralValues kChangesNumbers[] = {
     {"use_qk_norm", {"false"}},
 };
 
+/// Weights in parts that are put together as they are read; whose config.json stands alone may not say so.
+static bool readsQuantization(const json &config) {
+  Result<io::Quantization> quantization = io::readQuantization(config, "");
+  return quantization && quantization->method != io::Quantization::Method::None;
+}
+
 void JsonSettings::refuseUnreadSettings() {
   for (const NeutralValues &setting : kChangesNumbers) {
     const json *found = find(setting.key);
     if (!found || found->is_null() || wasRead(setting.key) ||
         llvm::is_contained(setting.values, found->dump()))
+      continue;
+    if (setting.key == "quantization_config" && readsQuantization(*found))
       continue;
     if (setting.key == "sliding_window" && find("use_sliding_window") && *find("use_sliding_window") == false)
       continue;

@@ -51,13 +51,87 @@ TEST(Dequantize, BFloat16IsTheUpperHalfOfAFloat) {
   EXPECT_EQ(out[4], 3.140625f);
 }
 
+// Blocks that are put together of parts (io/Quantization.h).
+static bool ofSafetensors(DType type) {
+  return type == DType::FP8 || type == DType::INT4_32 || type == DType::INT4_64 || type == DType::INT4_128;
+}
+
+// Sign, exponent and fraction by arithmetic.
+static float eightBitFloat(uint8_t code) {
+  int exponent = code >> 3 & 15, fraction = code & 7;
+  double value = (code & 127) == 127 ? NAN
+                 : exponent == 0     ? std::ldexp(fraction, -9)
+                                     : std::ldexp(8 + fraction, exponent - 10);
+  return float(code & 128 ? -value : value);
+}
+
+TEST(Dequantize, EveryFloatOfEightBits) {
+  std::vector<uint8_t> codes(256);
+  for (size_t i = 0; i < 256; ++i)
+    codes[i] = uint8_t(i);
+  std::vector<float> out(256);
+  dequantize(DType::F8_E4M3, codes.data(), 256, out.data());
+  for (size_t i = 0; i < 256; ++i)
+    expectSameFloat(out[i], eightBitFloat(uint8_t(i)), i);
+  // With a scale that rounds, from a place that is not aligned.
+  std::vector<uint8_t> blocks(1 + 2 * 132);
+  const float scale = 0.1f;
+  for (size_t b = 0; b < 2; ++b) {
+    std::memcpy(&blocks[1 + b * 132], &scale, 4);
+    std::memcpy(&blocks[1 + b * 132 + 4], &codes[b * 128], 128);
+  }
+  dequantize(DType::FP8, &blocks[1], 256, out.data());
+  for (size_t i = 0; i < 256; ++i)
+    expectSameFloat(out[i], scale * eightBitFloat(uint8_t(i)), i);
+}
+
+TEST(Dequantize, FourBitsAreCodesLessAZero) {
+  for (DType type : {DType::INT4_32, DType::INT4_64, DType::INT4_128}) {
+    const int64_t n = blockElements(type);
+    std::vector<uint8_t> block(static_cast<size_t>(blockBytes(type)));
+    ASSERT_EQ(blockBytes(type), 3 + n / 2);
+    const uint16_t scale = floatToHalf(-0.75f);
+    std::memcpy(block.data(), &scale, 2);
+    block[2] = 16;
+    auto code = [](int64_t i) { return int(i * 7 + i / 32) % 16; };
+    for (int64_t i = 0; i < n; ++i)
+      block[size_t(3 + i / 32 * 16 + i % 16)] |= uint8_t(code(i) << i % 32 / 16 * 4);
+    std::vector<float> out(static_cast<size_t>(n));
+    dequantize(type, block.data(), n, out.data());
+    for (int64_t i = 0; i < n; ++i)
+      EXPECT_EQ(out[size_t(i)], -0.75f * float(code(i) - 16)) << i;
+  }
+}
+
+TEST(Narrow, MadeUpBlocksAreTheNearestCodes) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(256), back(256);
+  for (float &value : x)
+    value = normal(random);
+  x[5] = 0;
+  for (auto [type, bound] : {std::pair<DType, float>{DType::FP8, 1.0f / 16},
+                             {DType::INT4_32, 0},
+                             {DType::INT4_64, 0},
+                             {DType::INT4_128, 0}}) {
+    std::vector<uint8_t> blocks(size_t(bytesOf(type, 256)));
+    traits(type).narrow(x.data(), 256, blocks.data());
+    dequantize(type, blocks.data(), 256, back.data());
+    auto [least, most] = std::minmax_element(x.begin(), x.end());
+    const float step = (*most - *least) / 15;
+    for (size_t i = 0; i < 256; ++i)
+      EXPECT_LE(std::fabs(back[i] - x[i]), bound > 0 ? bound * std::fabs(x[i]) + 1e-4f : 0.76f * step)
+          << dtypeName(type) << " " << i;
+  }
+}
+
 // What the package `gguf` makes of the same blocks (test/Inputs/make_blocks.py).
 TEST(Dequantize, BlocksOfEveryTypeAreWhatAnotherReaderSees) {
   auto file = ModelFile::open(TESSERA_BLOCKS);
   ASSERT_TRUE(bool(file)) << file.failure().message();
   int types = 0;
   for (DType type : allDTypes()) {
-    if (!isQuantized(type))
+    if (!isQuantized(type) || ofSafetensors(type))
       continue;
     ++types;
     const TensorInfo *blocks = (*file)->find(std::string(dtypeName(type)) + ".blocks");

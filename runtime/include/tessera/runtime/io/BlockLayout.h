@@ -14,10 +14,11 @@ namespace tessera::io {
 constexpr int64_t kUnitRows = 16; // rows that are laid out together
 constexpr int64_t kSubBlock =
     32; // columns that stay together: a shard may begin within one, and holds all of it
-constexpr int64_t kSuperBlock = 8; // sub-blocks that share the scales of their scales (Q4_K, Q5_K, Q6_K)
+// Sub-blocks that a block has, which share what stands once in it: of K-quants the scales of their scales.
+inline int64_t superBlock(DType type) { return blockElements(type) / kSubBlock; }
 
 // Bytes that a row has of each part of its blocks: of a sub-block its codes and its scales, of a super-block
-// what scales these.
+// what stands once for all of its sub-blocks.
 struct BlockParts {
   int64_t codes, scales, supers;
 };

@@ -30,5 +30,23 @@ inline float mxfp4Scale(uint8_t exponent) {
   return scale;
 }
 
+// A float of 8 bits: sign, 4 bits of exponent, 3 of fraction; all ones are no number (OCP 8-bit floating
+// point specification, E4M3). Without subnormal numbers on the way: those are slow.
+inline float e4m3ToFloat(uint8_t code) {
+  uint32_t magnitude = uint32_t(code & 127) << 20, sign = uint32_t(code & 128) << 24;
+  float value, least;
+  uint32_t word = magnitude + (magnitude < 1u << 23 ? 121u << 23 : 120u << 23),
+           lead = magnitude < 1u << 23 ? 121u << 23 : 0;
+  std::memcpy(&value, &word, 4);
+  std::memcpy(&least, &lead, 4);
+  value -= least;
+  std::memcpy(&word, &value, 4);
+  word |= sign;
+  if ((code & 127) == 127)
+    word = 0x7FC00000u | sign;
+  std::memcpy(&value, &word, 4);
+  return value;
+}
+
 } // namespace tessera::io
 #endif

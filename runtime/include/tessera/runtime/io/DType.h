@@ -23,6 +23,10 @@ namespace tessera::io {
 // Q6_K: 256 in 16 sub-blocks: 128 bytes of low nibbles, 64 of upper two bits, 16 int8 scales, d; value =
 // d * scale * (q - 32). 210 bytes.
 // MXFP4: 32: an exponent e, nibbles that are floats (mxfp4Values); value = 2^(e - 128) * float. 17 bytes.
+// Of safetensors, whose parts stand in tensors of their own and are put together (io/Quantization.h):
+// FP8: 128: a float32 d, 128 floats of 8 bits (F8_E4M3: sign, 4 bits of exponent, 3 of fraction, no
+// infinity); value = d * float, rounded once. 132 bytes. INT4_32, INT4_64, INT4_128: d, a byte z, then
+// nibbles, 32 elements in 16 bytes as above; value = d * (q - z). 3 bytes and half a byte an element.
 enum class DType : uint8_t {
   F64,
   F32,
@@ -45,7 +49,12 @@ enum class DType : uint8_t {
   Q4_K,
   Q5_K,
   Q6_K,
-  MXFP4
+  MXFP4,
+  FP8,
+  INT4_32,
+  INT4_64,
+  INT4_128,
+  F8_E4M3
 };
 
 // None: of collectives that combine nothing.
@@ -56,8 +65,8 @@ struct DTypeTraits {
   const char *fileName; // "F32", "BF16", "BOOL", "Q8_0": the spelling of safetensors and of GGUF
   const char *name; // "f32", "bf16", "i1": the spelling of programs and manifests; null: stands in files only
   int64_t blockElements, blockBytes; // of one block; a plain type's block is one element
-  // To float32. Exact but for F64 and blocks with a minimum, which round to nearest once. About the speed of
-  // memory.
+  // To float32. Exact but for F64, FP8 and blocks with a minimum, which round to nearest once. About the
+  // speed of memory.
   void (*widen)(const void *src, int64_t elements, float *dst);
   // From float32, to nearest, ties to even; what is too large becomes infinite. Of blocks what simple scales
   // give: for made-up weights.

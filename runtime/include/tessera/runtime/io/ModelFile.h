@@ -22,6 +22,17 @@
 
 namespace tessera::io {
 
+// Blocks that stand nowhere as such: their parts, in tensors of their own, are put together when they are
+// read.
+class BlockSource {
+public:
+  virtual ~BlockSource() = default;
+  // Blocks [first, first + count) of the tensor, as DType.h says.
+  virtual void read(int64_t first, int64_t count, uint8_t *out) const = 0;
+  // As ModelFile::release.
+  virtual void release() const = 0;
+};
+
 struct TensorInfo {
   std::string name;
   DType dtype = DType::F32;
@@ -29,6 +40,7 @@ struct TensorInfo {
   int64_t elements = 1;          // product of shape
   const uint8_t *data = nullptr; // in the mapping, `bytes` long; need not be aligned to the element
   size_t bytes = 0;
+  std::shared_ptr<const BlockSource> blocks; // if not null, they are read from here, and data is null
 };
 
 // One value of GGUF's metadata. Strings are views into the mapping.
@@ -96,7 +108,7 @@ public:
   // The pages of [data, data + bytes) are not needed soon: lets the system take them back (they are read
   // again from the file on the next use). Any range inside a tensor; cheap.
   static void release(const void *data, size_t bytes);
-  static void release(const TensorInfo &tensor) { release(tensor.data, tensor.bytes); }
+  static void release(const TensorInfo &tensor);
 
   // Fails if a file changed size since it was opened. Call it before reading much: touching pages beyond the
   // new end of a truncated file would raise SIGBUS.
