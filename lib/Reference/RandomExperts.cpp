@@ -42,5 +42,20 @@ Value ProgramBuilder::drawExperts(Value x) {
   Value both = graph::MulOp::create(b, up.getType(), graph::TanhOp::create(b, gate.getType(), gate), up);
   if (latest.chance(20)) // all rows, those that nobody chose too
     scope->values.push_back(latest.chance(50) ? both : rows);
-  return graph::CombineOp::create(b, x.getType(), product(both, inner, width), ids, shares);
+  Value down = product(both, inner, width);
+  Value sum = graph::CombineOp::create(b, x.getType(), down, ids, shares);
+  if (latest.chance(60))
+    return sum;
+  // Something of the gradients: what they are made of has its own rules and kernels.
+  Value gradient = graph::TanhOp::create(b, sum.getType(), sum);
+  Value rowsGradient = graph::DispatchOp::create(b, down.getType(), gradient, ids, shares);
+  Value sharesGradient = graph::ChosenDotOp::create(b, shares.getType(), gradient, down, ids);
+  Value innerGradient = graph::ExpertLinearOp::create(
+      b, both.getType(), rowsGradient, weight({experts, width, inner}), ids, /*transposed=*/true);
+  auto weightType = floats({experts, width, inner});
+  Value weightGradient = graph::ExpertOuterOp::create(b, weightType, rowsGradient, innerGradient, ids);
+  weightGradient = graph::TanhOp::create(b, weightType, weightGradient);
+  Value again = graph::ExpertLinearOp::create(b, down.getType(), innerGradient, weightGradient, ids);
+  return graph::CombineOp::create(b, x.getType(), again, ids,
+                                  graph::TanhOp::create(b, shares.getType(), sharesGradient));
 }

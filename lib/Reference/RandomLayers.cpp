@@ -148,7 +148,7 @@ Value ProgramBuilder::drawMlp() {
   Value x = operandOfRank(2, 4);
   if (!x)
     return {};
-  if (options.caches && latest.chance(40) && options.experts)
+  if (latest.chance(40) && options.experts)
     return drawExperts(x);
   Shape shape = shapeOf(x), inner = shape;
   inner.back() = size();

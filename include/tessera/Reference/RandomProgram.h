@@ -18,8 +18,8 @@ struct RandomProgramOptions {
   bool shardings = true;      ///< a mesh, and shardings on arguments, results and in between
   bool shardedLayers =
       true; ///< stacks may be split over their layers; without pipelines no program below rung spmd may
-  bool caches = true;  ///< attention through caches, and experts, at times; no gradient flows through those
-  bool experts = true; ///< at times, where there are caches
+  bool caches = true;     ///< attention through caches, at times; no gradient flows through those
+  bool experts = true;    ///< at times
   bool manyLoops = false; ///< repeats in most programs, often of two bodies, in reverse or nested
   enum class Floats {
     F32,

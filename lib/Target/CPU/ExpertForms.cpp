@@ -1,8 +1,8 @@
 //===- ExpertForms.cpp - ops by expert as launches ------------------------===//
 //
-// combine -> everything that its chosen rows are made by: rows grouped by expert, products, what is computed
-// between them, the sum by token. dispatch and expert_linear leave nothing unless something reads all of
-// their rows.
+// combine, expert_outer, chosen_dot -> everything that their chosen rows are made by: rows grouped by expert,
+// products, what is computed between them, and the sum by token, the sums by expert, or the products with
+// tokens. dispatch and expert_linear leave nothing unless something reads all of their rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,51 +44,68 @@ struct TopKForm : LibraryForm {
   }
 };
 
+/// `op`, and the ops that made all rows for it, now that nobody reads them.
+void eraseUnread(Operation *op) {
+  llvm::SmallSetVector<Operation *, 8> makers;
+  makers.insert(op);
+  while (!makers.empty()) {
+    Operation *next = makers.pop_back_val();
+    if (!isOpTriviallyDead(next))
+      continue;
+    for (Value operand : next->getOperands())
+      if (Operation *maker = operand.getDefiningOp())
+        makers.insert(maker);
+    next->erase();
+  }
+}
+
 /// dispatch and expert_linear: whoever reads chosen rows makes them; what reads all of them gets them here.
 struct RowsForm : LibraryForm {
   explicit RowsForm(int64_t lanes) : lanes(lanes) {}
   LogicalResult lower(Operation *op, KernelLowering &lowering) const override {
-    Value result = op->getResult(0), ids = op->getOperand(op->getNumOperands() - 1);
+    auto dispatch = dyn_cast<graph::DispatchOp>(op);
+    Value result = op->getResult(0),
+          ids = dispatch ? dispatch.getIds() : cast<graph::ExpertLinearOp>(op).getIds();
     SmallVector<OpOperand *> whole;
     for (OpOperand &use : result.getUses())
       if (ExpertRows::readsWhole(use, ids))
         whole.push_back(&use);
-    if (whole.empty())
-      return success();
-    // Behind the op, which is there to be made anew.
-    ExpertRows rows(op->getNextNode(), ids, result, lowering, lanes);
-    Value all = rows.spread(rows.chosen(result), tensorOf(result));
-    for (OpOperand *use : whole)
-      use->set(all);
+    if (!whole.empty()) {
+      // Behind the op, which is there to be made anew.
+      ExpertRows rows(op->getNextNode(), ids, result, lowering, lanes);
+      Value all = rows.spread(rows.chosen(result), tensorOf(result));
+      for (OpOperand *use : whole)
+        use->set(all);
+    }
+    eraseUnread(op);
     return success();
   }
   int64_t lanes;
 };
 
-struct CombineForm : LibraryForm {
-  explicit CombineForm(int64_t lanes) : lanes(lanes) {}
+/// Ops that read chosen rows and give something else: what makes the rows is made for them.
+template <typename OpT> struct ChosenForm : LibraryForm {
+  explicit ChosenForm(int64_t lanes) : lanes(lanes) {}
   LogicalResult lower(Operation *self, KernelLowering &lowering) const override {
-    auto op = cast<graph::CombineOp>(self);
-    ExpertRows rows(op, op.getIds(), op.getRows(), lowering, lanes);
-    Value sum = rows.combined(rows.chosen(op.getRows()), op.getWeights(), op.getResult());
-    op->replaceAllUsesWith(ValueRange(sum));
+    auto op = cast<OpT>(self);
+    Value result = made(op, lowering);
+    op->replaceAllUsesWith(ValueRange(result));
     eraseUnread(op);
     return success();
   }
 
-  /// `op`, and the ops that made all rows for it, now that nobody reads them.
-  static void eraseUnread(Operation *op) {
-    llvm::SmallSetVector<Operation *, 8> makers;
-    makers.insert(op);
-    while (!makers.empty()) {
-      Operation *next = makers.pop_back_val();
-      if (!isOpTriviallyDead(next))
-        continue;
-      for (Value operand : next->getOperands())
-        if (Operation *maker = operand.getDefiningOp())
-          makers.insert(maker);
-      next->erase();
-    }
+  Value made(graph::CombineOp op, KernelLowering &lowering) const {
+    ExpertRows rows(op, op.getIds(), op.getRows(), lowering, lanes);
+    return rows.combined(rows.chosen(op.getRows()), op.getWeights(), op.getResult());
+  }
+  Value made(graph::ExpertOuterOp op, KernelLowering &lowering) const {
+    ExpertRows rows(op, op.getIds(), op.getLhs(), lowering, lanes);
+    Value lhs = rows.chosen(op.getLhs());
+    return rows.outer(lhs, rows.chosen(op.getRhs()), op.getResult());
+  }
+  Value made(graph::ChosenDotOp op, KernelLowering &lowering) const {
+    ExpertRows rows(op, op.getIds(), op.getRows(), lowering, lanes);
+    return rows.products(op.getInput(), rows.chosen(op.getRows()), op.getResult());
   }
 
   int64_t lanes;
@@ -100,7 +117,9 @@ void addExpertForms(LibraryForms &forms, const VectorUnit &unit) {
   forms.add<graph::TopKOp>(std::make_unique<TopKForm>());
   forms.add<graph::DispatchOp>(std::make_unique<RowsForm>(unit.lanes));
   forms.add<graph::ExpertLinearOp>(std::make_unique<RowsForm>(unit.lanes));
-  forms.add<graph::CombineOp>(std::make_unique<CombineForm>(unit.lanes));
+  forms.add<graph::CombineOp>(std::make_unique<ChosenForm<graph::CombineOp>>(unit.lanes));
+  forms.add<graph::ExpertOuterOp>(std::make_unique<ChosenForm<graph::ExpertOuterOp>>(unit.lanes));
+  forms.add<graph::ChosenDotOp>(std::make_unique<ChosenForm<graph::ChosenDotOp>>(unit.lanes));
 }
 
 } // namespace tessera

@@ -2,152 +2,19 @@
 
 #include "ExpertKernels.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "ExpertEmitter.h"
 
-#include <algorithm>
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 #include <limits>
 
 using namespace mlir;
+using namespace tessera::experts;
 using arith::CmpFPredicate;
 using arith::CmpIPredicate;
-using Values = SmallVector<Value>;
 
 namespace tessera {
-namespace {
-
-/// A kernel's function under construction, its arrays as buffers.
-class Kernel {
-public:
-  Kernel(Location loc, StringRef name, ArrayRef<Type> inputs, ArrayRef<Type> outputs, unsigned scalars)
-      : shell(loc, name, inputs, outputs, scalars), b(loc, shell.builder) {
-    for (Value input : shell.inputs)
-      in.push_back(buffer(input, /*readOnly=*/true));
-    for (Value output : shell.outputs)
-      out.push_back(buffer(output, /*readOnly=*/false));
-  }
-
-  /// The body: a loop over the launch's iterations.
-  func::FuncOp overIterations(llvm::function_ref<void(Value)> body) {
-    loop(shell.begin, shell.end, 1, body);
-    func::ReturnOp::create(b, shell.outputs);
-    return shell.func;
-  }
-
-  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
-  Value i32(int64_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value))); }
-  Value f32(float value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(value)); }
-  Value zero(Type type) { return arith::ConstantOp::create(b, b.getZeroAttr(type)); }
-  Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(x, y); }
-  Value sub(Value x, Value y) { return b.createOrFold<arith::SubIOp>(x, y); }
-  Value mul(Value x, int64_t y) { return b.createOrFold<arith::MulIOp>(x, index(y)); }
-  Value less(Value x, Value y) { return arith::CmpIOp::create(b, CmpIPredicate::slt, x, y); }
-  Value both(Value x, Value y) { return arith::AndIOp::create(b, x, y); }
-  Value toIndex(Value x) { return arith::IndexCastOp::create(b, b.getIndexType(), x); }
-  Value toI32(Value x) { return arith::IndexCastOp::create(b, b.getI32Type(), x); }
-
-  Value load(Value buffer, ValueRange at) { return memref::LoadOp::create(b, buffer, at); }
-  void store(Value value, Value buffer, ValueRange at) { memref::StoreOp::create(b, value, buffer, at); }
-  /// A float as float32.
-  Value widened(Value x) {
-    Type element = getElementTypeOrSelf(x);
-    if (element.isF32())
-      return x;
-    Type wide = b.getF32Type();
-    if (auto vector = dyn_cast<VectorType>(x.getType()))
-      wide = VectorType::get(vector.getShape(), wide);
-    return arith::ExtFOp::create(b, wide, x);
-  }
-  /// A float32 as `element`.
-  Value narrowed(Value x, Type element) {
-    if (element.isF32())
-      return x;
-    Type narrow = element;
-    if (auto vector = dyn_cast<VectorType>(x.getType()))
-      narrow = VectorType::get(vector.getShape(), narrow);
-    return arith::TruncFOp::create(b, narrow, x);
-  }
-  /// `lanes` elements from `at` on, of which `active` are there; the rest is 0.
-  Value loadVector(Value buffer, ValueRange at, int64_t lanes, int64_t active) {
-    auto type = VectorType::get({lanes}, cast<MemRefType>(buffer.getType()).getElementType());
-    if (active == lanes)
-      return vector::LoadOp::create(b, type, buffer, at);
-    return vector::MaskedLoadOp::create(b, type, buffer, at, mask(lanes, active), zero(type));
-  }
-  void storeVector(Value value, Value buffer, ValueRange at, int64_t active) {
-    int64_t lanes = cast<VectorType>(value.getType()).getNumElements();
-    if (active == lanes)
-      vector::StoreOp::create(b, value, buffer, at);
-    else
-      vector::MaskedStoreOp::create(b, buffer, at, mask(lanes, active), value);
-  }
-
-  void loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Value)> body) {
-    auto op = scf::ForOp::create(b, lower, upper, index(step));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(op.getBody());
-    body(op.getInductionVar());
-  }
-  Values loop(Value lower, Value upper, int64_t step, ValueRange carried,
-              llvm::function_ref<Values(Value, ValueRange)> body) {
-    auto op = scf::ForOp::create(b, lower, upper, index(step), carried);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(op.getBody());
-    Values next = body(op.getInductionVar(), op.getRegionIterArgs());
-    scf::YieldOp::create(b, next);
-    return Values(op.getResults());
-  }
-  void ifThen(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise = {}) {
-    auto op = scf::IfOp::create(b, condition, /*withElseRegion=*/bool(otherwise));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(op.thenBlock());
-    then();
-    if (!otherwise)
-      return;
-    b.setInsertionPointToStart(op.elseBlock());
-    otherwise();
-  }
-  /// `body(start, active)` on stretches of `lanes` of `width` elements, the last one maybe shorter.
-  void forStretches(int64_t width, int64_t lanes, llvm::function_ref<void(Value, int64_t)> body) {
-    int64_t whole = width / lanes * lanes;
-    if (whole)
-      loop(index(0), index(whole), lanes, [&](Value d) { body(d, lanes); });
-    if (whole != width)
-      body(index(whole), width - whole);
-  }
-
-  exec::KernelShell shell;
-  ImplicitLocOpBuilder b;
-  Values in, out;
-
-private:
-  Value buffer(Value array, bool readOnly) {
-    auto type = cast<RankedTensorType>(array.getType());
-    auto op =
-        bufferization::ToBufferOp::create(b, MemRefType::get(type.getShape(), type.getElementType()), array);
-    op.setReadOnly(readOnly);
-    return op;
-  }
-  Value mask(int64_t lanes, int64_t active) {
-    SmallVector<bool> bits(size_t(lanes), false);
-    std::fill_n(bits.begin(), active, true);
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(VectorType::get({lanes}, b.getI1Type()), ArrayRef<bool>(bits)));
-  }
-};
-
-Type array(ArrayRef<int64_t> sizes, Type element) { return RankedTensorType::get(sizes, element); }
-Type numbers(Location loc, ArrayRef<int64_t> sizes) {
-  return array(sizes, IntegerType::get(loc.getContext(), 32));
-}
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Choosing
@@ -271,17 +138,8 @@ func::FuncOp buildTakeRowsKernel(Location loc, int64_t rows, int64_t sourceRows,
   return k.overIterations([&](Value r) {
     Value token = k.toIndex(k.load(k.in[1], {r})), expert = k.toIndex(k.load(k.in[2], {r}));
     Value from = k.add(k.mul(token, perToken), k.mul(expert, perExpert));
-    auto rowOf = [&](llvm::function_ref<Value(Value, int64_t)> elements) {
-      k.forStretches(width, lanes, [&](Value d, int64_t active) {
-        k.storeVector(elements(d, active), k.out[0], {r, d}, active);
-      });
-    };
-    k.ifThen(
-        k.less(token, k.index(0)),
-        [&] { rowOf([&](Value, int64_t) { return k.zero(VectorType::get({lanes}, element)); }); },
-        [&] {
-          rowOf([&](Value d, int64_t active) { return k.loadVector(k.in[0], {from, d}, lanes, active); });
-        });
+    k.writeRow(r, token, width, lanes,
+               [&](Value d, int64_t active) { return k.loadVector(k.in[0], {from, d}, lanes, active); });
   });
 }
 
@@ -298,14 +156,21 @@ public:
       : k(kernel), b(kernel.b), p(product), lanes(lanes), tileRows(lanes >= 16 ? 4 : 2) {}
 
   void emit(Value block) {
-    Value first = k.mul(block, ExpertProduct::kBlock);
-    Value last = arith::MinSIOp::create(b, k.add(first, k.index(ExpertProduct::kBlock)), k.index(p.out));
+    Value first = k.mul(block, p.block());
+    Value last = arith::MinSIOp::create(b, k.add(first, k.index(p.block())), k.index(p.out));
     k.loop(k.index(0), k.index(p.experts), 1, [&](Value expert) {
       Value row = start(expert), end = start(k.add(expert, k.index(1)));
       k.ifThen(k.less(row, end), [&] {
-        inTiles(first, last, kTileOutputs, [&](Value output, int64_t outputs) {
-          inTiles(row, end, tileRows, [&](Value r, int64_t rows) { tile(expert, r, rows, output, outputs); });
-        });
+        if (p.transposed)
+          columns(block, [&](int64_t count) {
+            k.inTiles(row, end, tileRows,
+                      [&](Value r, int64_t rows) { columnTile(expert, r, rows, first, count); });
+          });
+        else
+          k.inTiles(first, last, kTileOutputs, [&](Value output, int64_t outputs) {
+            k.inTiles(row, end, tileRows,
+                      [&](Value r, int64_t rows) { tile(expert, r, rows, output, outputs); });
+          });
       });
     });
     k.loop(start(k.index(p.experts)), k.index(p.rows), 1, [&](Value r) {
@@ -318,13 +183,29 @@ private:
 
   Value start(Value expert) { return k.toIndex(k.load(k.in[2], {expert})); }
 
-  /// [first, last) in tiles of `size`, then one by one.
-  void inTiles(Value first, Value last, int64_t size, llvm::function_ref<void(Value, int64_t)> body) {
-    Value count = k.sub(last, first);
-    Value whole = k.mul(arith::DivUIOp::create(b, count, k.index(size)), size);
-    Value rest = k.add(first, whole);
-    k.loop(first, rest, size, [&](Value i) { body(i, size); });
-    k.loop(rest, last, 1, [&](Value i) { body(i, 1); });
+  /// `body(count)` with the outputs of this block: the last one may have fewer.
+  void columns(Value block, llvm::function_ref<void(int64_t)> body) {
+    int64_t whole = p.out / p.block(), rest = p.out % p.block();
+    if (!rest || !whole)
+      return body(whole ? p.block() : rest);
+    k.ifThen(k.less(block, k.index(whole)), [&] { body(p.block()); }, [&] { body(rest); });
+  }
+
+  /// `count` outputs from `first` on: of every input the weights of these lie side by side.
+  void columnTile(Value expert, Value row, int64_t rows, Value first, int64_t count) {
+    SmallVector<std::pair<Value, int64_t>> vectors; // where each begins, and what of it is there
+    for (int64_t at = 0; at < count; at += lanes)
+      vectors.push_back({k.add(first, k.index(at)), std::min(lanes, count - at)});
+    k.outerTile(
+        k.index(0), k.index(p.in), rows, vectors.size(), lanes,
+        [&](Value i, int64_t r) { return k.load(k.in[0], {k.add(row, k.index(r)), i}); },
+        [&](Value i, size_t v) {
+          return k.widened(k.loadVector(k.in[1], {expert, i, vectors[v].first}, lanes, vectors[v].second));
+        },
+        [&](int64_t r, size_t v, Value sum) {
+          k.storeVector(k.narrowed(sum, p.resultType), k.out[0], {k.add(row, k.index(r)), vectors[v].first},
+                        vectors[v].second);
+        });
   }
 
   void tile(Value expert, Value row, int64_t rows, Value output, int64_t outputs) {
@@ -341,17 +222,11 @@ private:
       }
       return next;
     };
-    Values sums(size_t(rows * outputs), k.zero(VectorType::get({lanes}, b.getF32Type())));
-    int64_t whole = p.in / lanes * lanes;
-    if (whole)
-      sums = k.loop(k.index(0), k.index(whole), lanes, sums,
-                    [&](Value at, ValueRange carried) { return step(at, lanes, carried); });
-    if (whole != p.in)
-      sums = step(k.index(whole), p.in - whole, sums);
+    Values sums(size_t(rows * outputs), k.zero(k.floats(lanes)));
+    sums = k.forStretches(p.in, lanes, sums, step);
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t o = 0; o < outputs; ++o) {
-        Value sum = vector::ReductionOp::create(b, vector::CombiningKind::ADD, sums[size_t(i * outputs + o)],
-                                                arith::FastMathFlags::reassoc);
+        Value sum = k.total(sums[size_t(i * outputs + o)]);
         k.store(k.narrowed(sum, p.resultType), k.out[0], {k.add(row, k.index(i)), k.add(output, k.index(o))});
       }
   }
@@ -365,9 +240,14 @@ private:
 } // namespace
 
 func::FuncOp buildExpertProductKernel(Location loc, const ExpertProduct &p, int64_t lanes) {
-  Kernel k(loc, llvm::formatv("expert_linear_{0}x{1}x{2}x{3}", p.rows, p.experts, p.out, p.in).str(),
-           {array({p.rows, p.in}, p.rowType), array({p.experts, p.out, p.in}, p.weightType),
-            numbers(loc, p.experts + 1)},
+  SmallVector<int64_t> weight = {p.experts, p.out, p.in};
+  if (p.transposed)
+    std::swap(weight[1], weight[2]);
+  Kernel k(loc,
+           llvm::formatv("expert_linear_{0}{1}x{2}x{3}x{4}", p.transposed ? "transposed_" : "", p.rows,
+                         p.experts, p.out, p.in)
+               .str(),
+           {array({p.rows, p.in}, p.rowType), array(weight, p.weightType), numbers(loc, p.experts + 1)},
            {array({p.rows, p.out}, p.resultType)}, 0);
   ProductEmitter emitter(k, p, lanes);
   return k.overIterations([&](Value block) { emitter.emit(block); });
@@ -384,7 +264,7 @@ func::FuncOp buildCombineKernel(Location loc, const ExpertChoices &c, int64_t wi
             array({c.tokens, c.choices}, weightType)},
            {array({c.tokens, width}, resultType)}, 0);
   ImplicitLocOpBuilder &b = k.b;
-  auto floats = VectorType::get({lanes}, b.getF32Type());
+  Type floats = k.floats(lanes);
   return k.overIterations([&](Value t) {
     k.forStretches(width, lanes, [&](Value d, int64_t active) {
       Values sum = k.loop(
@@ -396,8 +276,7 @@ func::FuncOp buildCombineKernel(Location loc, const ExpertChoices &c, int64_t wi
             scf::YieldOp::create(b, sum[0]);
             b.setInsertionPointToStart(chosen.elseBlock());
             Value row = k.widened(k.loadVector(k.in[0], {place, d}, lanes, active));
-            Value weight = vector::BroadcastOp::create(b, floats, k.widened(k.load(k.in[2], {t, j})));
-            Value more = math::FmaOp::create(b, row, weight, sum[0]);
+            Value more = math::FmaOp::create(b, row, k.spread(k.load(k.in[2], {t, j}), lanes), sum[0]);
             scf::YieldOp::create(b, more);
             return {chosen.getResult(0)};
           });

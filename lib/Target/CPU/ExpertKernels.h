@@ -33,15 +33,22 @@ mlir::func::FuncOp buildTakeRowsKernel(mlir::Location loc, int64_t rows, int64_t
                                        mlir::Type element, int64_t perToken, int64_t perExpert,
                                        int64_t lanes);
 
-/// Products by expert: rows [R, in], weight [E, out, in], start [E + 1] -> [R, out], zeros behind the last
-/// row. Only weights of experts that have rows are read. An iteration is a block of outputs of all experts,
-/// so that threads have equal shares however rows are spread.
+/// source [T, width], weights [T, K], place [T, K], token [R] -> [R, width]: each row of a token, times the
+/// weight of the choice that it is there for, zeros behind the last row. An iteration is a row.
+mlir::func::FuncOp buildWeighRowsKernel(mlir::Location loc, const ExpertChoices &choices, int64_t width,
+                                        mlir::Type sourceType, mlir::Type weightType, mlir::Type resultType,
+                                        int64_t lanes);
+
+/// Products by expert: rows [R, in], weight [E, out, in] or, transposed, [E, in, out], start [E + 1] ->
+/// [R, out], zeros behind the last row. Only weights of experts that have rows are read. An iteration is a
+/// block of outputs of all experts, so that threads have equal shares however rows are spread.
 struct ExpertProduct {
   int64_t rows, experts, in, out;
   mlir::Type rowType, weightType, resultType;
+  bool transposed = false;
 
-  static constexpr int64_t kBlock = 16; ///< outputs of an iteration
-  int64_t iterations() const { return (out + kBlock - 1) / kBlock; }
+  int64_t block() const { return transposed ? 32 : 16; } ///< outputs of an iteration
+  int64_t iterations() const { return (out + block() - 1) / block(); }
 };
 mlir::func::FuncOp buildExpertProductKernel(mlir::Location loc, const ExpertProduct &product, int64_t lanes);
 
@@ -50,6 +57,23 @@ mlir::func::FuncOp buildExpertProductKernel(mlir::Location loc, const ExpertProd
 mlir::func::FuncOp buildCombineKernel(mlir::Location loc, const ExpertChoices &choices, int64_t width,
                                       mlir::Type rowType, mlir::Type weightType, mlir::Type resultType,
                                       int64_t lanes);
+
+/// Sums of outer products by expert: lhs [R, m], rhs [R, n], start [E + 1] -> [E, m, n], zeros for an expert
+/// without rows. An iteration is a block of m of all experts.
+struct ExpertOuter {
+  int64_t rows, experts, m, n;
+  mlir::Type lhsType, rhsType, resultType;
+
+  static constexpr int64_t kBlock = 16; ///< rows of results of an iteration
+  int64_t iterations() const { return (m + kBlock - 1) / kBlock; }
+};
+mlir::func::FuncOp buildExpertOuterKernel(mlir::Location loc, const ExpertOuter &outer, int64_t lanes);
+
+/// source [T, width], rows [R, width], place [T, K] -> [T, K]: the product of a token with the row of each of
+/// its choices, 0 where there is none. An iteration is a token.
+mlir::func::FuncOp buildChosenDotKernel(mlir::Location loc, const ExpertChoices &choices, int64_t width,
+                                        mlir::Type sourceType, mlir::Type rowType, mlir::Type resultType,
+                                        int64_t lanes);
 
 /// rows [R, width], place [T, K], ids [T, K] -> [T, E, width]: each row where its token and expert are, zeros
 /// elsewhere. An iteration is a token.

@@ -8,6 +8,7 @@
 #include "tessera/Target/Forms/FormKernel.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -21,10 +22,13 @@ static bool isElementwise(Operation *op) {
 
 /// The rows operand of an op that reads what `ids` chose alone.
 static bool readsChosen(OpOperand &use, Value ids) {
-  if (auto op = dyn_cast<graph::ExpertLinearOp>(use.getOwner()))
-    return use.getOperandNumber() == 0 && op.getIds() == ids;
-  auto op = dyn_cast<graph::CombineOp>(use.getOwner());
-  return op && use.getOperandNumber() == 0 && op.getIds() == ids;
+  unsigned operand = use.getOperandNumber();
+  return llvm::TypeSwitch<Operation *, bool>(use.getOwner())
+      .Case<graph::ExpertLinearOp, graph::CombineOp>(
+          [&](auto op) { return operand == 0 && op.getIds() == ids; })
+      .Case([&](graph::ExpertOuterOp op) { return operand < 2 && op.getIds() == ids; })
+      .Case([&](graph::ChosenDotOp op) { return operand == 1 && op.getIds() == ids; })
+      .Default(false);
 }
 
 bool ExpertRows::readsWhole(OpOperand &use, Value ids) {
@@ -100,7 +104,7 @@ Value ExpertRows::chosen(Value value) {
   Operation *maker = value.getDefiningOp();
   Value rows;
   if (auto op = dyn_cast_or_null<graph::DispatchOp>(maker); op && op.getIds() == ids)
-    rows = taken(op.getInput(), choices.tokens, 1, 0);
+    rows = op.getWeights() ? weighed(op) : taken(op.getInput(), choices.tokens, 1, 0);
   else if (auto op = dyn_cast_or_null<graph::ExpertLinearOp>(maker); op && op.getIds() == ids)
     rows = product(op);
   else if (maker && isElementwise(maker))
@@ -112,6 +116,18 @@ Value ExpertRows::chosen(Value value) {
   return known[value] = rows;
 }
 
+Value ExpertRows::weighed(Operation *self) {
+  auto op = cast<graph::DispatchOp>(self);
+  group();
+  int64_t width = tensorOf(op.getInput()).getShape().back();
+  Type element = tensorOf(op.getResult()).getElementType();
+  func::FuncOp kernel = buildWeighRowsKernel(loc, choices, width, tensorOf(op.getInput()).getElementType(),
+                                             tensorOf(op.getWeights()).getElementType(), element, lanes);
+  Type result = RankedTensorType::get({choices.rows(), width}, element);
+  return launch(kernel, {op.getInput(), op.getWeights(), place, token}, result, {}, choices.rows(),
+                2 * width)[0];
+}
+
 Value ExpertRows::product(Operation *self) {
   auto op = cast<graph::ExpertLinearOp>(self);
   Value rows = chosen(op.getRows());
@@ -119,15 +135,16 @@ Value ExpertRows::product(Operation *self) {
   RankedTensorType weight = tensorOf(op.getWeight());
   ExpertProduct product{choices.rows(),
                         choices.experts,
-                        weight.getDimSize(2),
-                        weight.getDimSize(1),
+                        weight.getDimSize(unsigned(op.inDim())),
+                        weight.getDimSize(unsigned(op.outDim())),
                         tensorOf(rows).getElementType(),
                         weight.getElementType(),
-                        tensorOf(op.getResult()).getElementType()};
+                        tensorOf(op.getResult()).getElementType(),
+                        op.getTransposed()};
   Type result = RankedTensorType::get({product.rows, product.out}, product.resultType);
   int64_t used = std::min(product.rows, product.experts);
   return launch(buildExpertProductKernel(loc, product, lanes), {rows, op.getWeight(), start}, result, {},
-                product.iterations(), ExpertProduct::kBlock * product.in * used)[0];
+                product.iterations(), product.block() * product.in * used)[0];
 }
 
 Value ExpertRows::broadcastOperand(Value operand) {
@@ -147,7 +164,10 @@ Value ExpertRows::broadcastOperand(Value operand) {
   if (byExpert)
     return taken(operand, choices.experts, 0, 1);
   auto plain = RankedTensorType::get(ArrayRef<int64_t>{width}, type.getElementType());
-  return type == plain ? operand : exec::ReshapeOp::create(builder, loc, plain, operand).getResult();
+  if (type == plain)
+    return operand;
+  OperationState state(loc, exec::ReshapeOp::getOperationName(), operand, plain);
+  return sharedOp(state);
 }
 
 Value ExpertRows::elementwise(Operation *op) {
@@ -162,6 +182,17 @@ Value ExpertRows::elementwise(Operation *op) {
   state.addOperands(operands);
   state.addAttributes(op->getAttrs());
   state.addTypes(RankedTensorType::get({choices.rows(), type.getShape().back()}, type.getElementType()));
+  return sharedOp(state);
+}
+
+/// What several readers ask for is computed once.
+Value ExpertRows::sharedOp(const OperationState &state) {
+  for (Operation *user : state.operands.front().getUsers())
+    if (user->getName() == state.name && user->getBlock() == at->getBlock() && user->isBeforeInBlock(at) &&
+        llvm::equal(user->getOperands(), state.operands) &&
+        llvm::equal(user->getResultTypes(), state.types) &&
+        user->getAttrDictionary() == state.attributes.getDictionary(builder.getContext()))
+      return user->getResult(0);
   return builder.create(state)->getResult(0);
 }
 
@@ -171,6 +202,29 @@ Value ExpertRows::spread(Value rows, RankedTensorType type) {
   func::FuncOp kernel = buildSpreadRowsKernel(loc, choices, width, type.getElementType(), lanes);
   return launch(kernel, {rows, place, ids}, type, shard ? ValueRange(shard) : ValueRange(), choices.tokens,
                 choices.experts * width)[0];
+}
+
+Value ExpertRows::outer(Value lhs, Value rhs, Value result) {
+  group();
+  RankedTensorType type = tensorOf(result);
+  ExpertOuter outer{choices.rows(),
+                    choices.experts,
+                    type.getDimSize(1),
+                    type.getDimSize(2),
+                    tensorOf(lhs).getElementType(),
+                    tensorOf(rhs).getElementType(),
+                    type.getElementType()};
+  return launch(buildExpertOuterKernel(loc, outer, lanes), {lhs, rhs, start}, type, {}, outer.iterations(),
+                ExpertOuter::kBlock * outer.n * std::max(outer.rows, outer.experts))[0];
+}
+
+Value ExpertRows::products(Value source, Value rows, Value result) {
+  group();
+  RankedTensorType type = tensorOf(result);
+  int64_t width = tensorOf(source).getShape().back();
+  func::FuncOp kernel = buildChosenDotKernel(loc, choices, width, tensorOf(source).getElementType(),
+                                             tensorOf(rows).getElementType(), type.getElementType(), lanes);
+  return launch(kernel, {source, rows, place}, type, {}, choices.tokens, (choices.choices + 1) * width)[0];
 }
 
 Value ExpertRows::combined(Value rows, Value weights, Value result) {

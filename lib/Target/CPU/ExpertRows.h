@@ -28,10 +28,17 @@ public:
   /// The sum of each token's rows [R, d], times `weights`, as a value like `result`.
   mlir::Value combined(mlir::Value rows, mlir::Value weights, mlir::Value result);
 
+  /// The sum of outer products of both ones' rows [R, m] and [R, n] for each expert, as a value like
+  /// `result`.
+  mlir::Value outer(mlir::Value lhs, mlir::Value rhs, mlir::Value result);
+  /// Each token of `source` times its own ones of the rows [R, d], as a value like `result`.
+  mlir::Value products(mlir::Value source, mlir::Value rows, mlir::Value result);
+
   /// Whether that reader, or one of what it computes row by row, reads rows that nobody chose.
   static bool readsWhole(mlir::OpOperand &use, mlir::Value ids);
 
 private:
+  mlir::Value weighed(mlir::Operation *op);
   mlir::Value product(mlir::Operation *op);
   mlir::Value elementwise(mlir::Operation *op);
   /// Rows [R, w] of `source`, a row of which is number token * perToken + expert * perExpert.
@@ -39,6 +46,8 @@ private:
   /// What `operand`, which broadcasts to [n..., e, d], has for the chosen rows.
   mlir::Value broadcastOperand(mlir::Value operand);
   void group();
+  /// The result of an op in front of `at`: of an equal one, if it is there.
+  mlir::Value sharedOp(const mlir::OperationState &state);
   /// The results of a launch; of an equal one, if it is there.
   mlir::ValueRange launch(mlir::func::FuncOp kernel, mlir::ValueRange inputs, mlir::TypeRange outputs,
                           mlir::ValueRange scalars, int64_t count, int64_t elements);

@@ -14,3 +14,16 @@ func.func @experts(%x: tensor<2x3x8xbf16>, %scores: tensor<2x3x5xf32>, %up: tens
   %z = graph.combine %y, %ids, %weights : (tensor<2x3x5x8xf32>, tensor<2x3x2xi32>, tensor<2x3x2xf32>) -> tensor<2x3x8xbf16>
   return %z : tensor<2x3x8xbf16>
 }
+
+// CHECK-LABEL: func.func @gradients
+func.func @gradients(%dy: tensor<2x3x8xf32>, %rows: tensor<2x3x5x12xbf16>, %down: tensor<5x8x12xf16>, %ids: tensor<2x3x2xi32>, %weights: tensor<2x3x2xbf16>) -> (tensor<5x8x12xf32>, tensor<2x3x5x12xf32>, tensor<2x3x2xf32>) {
+  // CHECK: graph.dispatch %{{.*}}, %{{.*}} weights %{{.*}} : (tensor<2x3x8xf32>, tensor<2x3x2xi32>, tensor<2x3x2xbf16>) -> tensor<2x3x5x8xbf16>
+  %r = graph.dispatch %dy, %ids weights %weights : (tensor<2x3x8xf32>, tensor<2x3x2xi32>, tensor<2x3x2xbf16>) -> tensor<2x3x5x8xbf16>
+  // CHECK: graph.expert_outer %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x3x5x8xbf16>, tensor<2x3x5x12xbf16>, tensor<2x3x2xi32>) -> tensor<5x8x12xf32>
+  %dw = graph.expert_outer %r, %rows, %ids : (tensor<2x3x5x8xbf16>, tensor<2x3x5x12xbf16>, tensor<2x3x2xi32>) -> tensor<5x8x12xf32>
+  // CHECK: graph.expert_linear %{{.*}}, %{{.*}} transposed, %{{.*}} : (tensor<2x3x5x8xbf16>, tensor<5x8x12xf16>, tensor<2x3x2xi32>) -> tensor<2x3x5x12xf32>
+  %dx = graph.expert_linear %r, %down transposed, %ids : (tensor<2x3x5x8xbf16>, tensor<5x8x12xf16>, tensor<2x3x2xi32>) -> tensor<2x3x5x12xf32>
+  // CHECK: graph.chosen_dot %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x3x8xf32>, tensor<2x3x5x8xbf16>, tensor<2x3x2xi32>) -> tensor<2x3x2xf32>
+  %ds = graph.chosen_dot %dy, %r, %ids : (tensor<2x3x8xf32>, tensor<2x3x5x8xbf16>, tensor<2x3x2xi32>) -> tensor<2x3x2xf32>
+  return %dw, %dx, %ds : tensor<5x8x12xf32>, tensor<2x3x5x12xf32>, tensor<2x3x2xf32>
+}

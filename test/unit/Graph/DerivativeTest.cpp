@@ -206,6 +206,57 @@ INSTANTIATE_TEST_SUITE_P(
                "tensor<{d}x{a}x{b}xf32>"}),
     [](const auto &info) { return std::string(info.param.name); });
 
+// Ids are drawn from -1 to 4: of three experts some are nobody, and some stand twice in a row.
+INSTANTIATE_TEST_SUITE_P(
+    Experts, Derivative,
+    testing::Values(
+        OpCase{"top_k", "%x: tensor<{a}x{b}x5xf32>",
+               "%r, %i = graph.top_k %x : (tensor<{a}x{b}x5xf32>) -> (tensor<{a}x{b}x2xf32>, "
+               "tensor<{a}x{b}x2xi32>)\n  return %r : tensor<{a}x{b}x2xf32>",
+               "tensor<{a}x{b}x2xf32>"},
+        OpCase{"top_k_of_one_row", "%x: tensor<5xf32>",
+               "%r, %i = graph.top_k %x : (tensor<5xf32>) -> (tensor<3xf32>, tensor<3xi32>)\n  return %r : "
+               "tensor<3xf32>",
+               "tensor<3xf32>"},
+        OpCase{"dispatch", "%x: tensor<{a}x{b}x{d}xf32>, %i: tensor<{a}x{b}x{c}xi32>",
+               "%r = graph.dispatch %x, %i : (tensor<{a}x{b}x{d}xf32>, tensor<{a}x{b}x{c}xi32>) -> "
+               "tensor<{a}x{b}x3x{d}xf32>\n  return %r : tensor<{a}x{b}x3x{d}xf32>",
+               "tensor<{a}x{b}x3x{d}xf32>"},
+        OpCase{"dispatch_weighed",
+               "%x: tensor<{a}x{b}x{d}xf32>, %i: tensor<{a}x{b}x{c}xi32>, %w: tensor<{a}x{b}x{c}xf32>",
+               "%r = graph.dispatch %x, %i weights %w : (tensor<{a}x{b}x{d}xf32>, tensor<{a}x{b}x{c}xi32>, "
+               "tensor<{a}x{b}x{c}xf32>) -> tensor<{a}x{b}x3x{d}xf32>\n  return %r : "
+               "tensor<{a}x{b}x3x{d}xf32>",
+               "tensor<{a}x{b}x3x{d}xf32>"},
+        OpCase{"expert_linear",
+               "%x: tensor<{a}x{b}x3x{d}xf32>, %w: tensor<3x{e}x{d}xf32>, %i: tensor<{a}x{b}x{c}xi32>",
+               "%r = graph.expert_linear %x, %w, %i : (tensor<{a}x{b}x3x{d}xf32>, tensor<3x{e}x{d}xf32>, "
+               "tensor<{a}x{b}x{c}xi32>) -> tensor<{a}x{b}x3x{e}xf32>\n  return %r : "
+               "tensor<{a}x{b}x3x{e}xf32>",
+               "tensor<{a}x{b}x3x{e}xf32>"},
+        OpCase{"expert_linear_transposed",
+               "%x: tensor<{a}x{b}x3x{d}xf32>, %w: tensor<3x{d}x{e}xf32>, %i: tensor<{a}x{b}x{c}xi32>",
+               "%r = graph.expert_linear %x, %w transposed, %i : (tensor<{a}x{b}x3x{d}xf32>, "
+               "tensor<3x{d}x{e}xf32>, tensor<{a}x{b}x{c}xi32>) -> tensor<{a}x{b}x3x{e}xf32>\n  return %r : "
+               "tensor<{a}x{b}x3x{e}xf32>",
+               "tensor<{a}x{b}x3x{e}xf32>"},
+        OpCase{"expert_outer",
+               "%x: tensor<{a}x{b}x3x{d}xf32>, %y: tensor<{a}x{b}x3x{e}xf32>, %i: tensor<{a}x{b}x{c}xi32>",
+               "%r = graph.expert_outer %x, %y, %i : (tensor<{a}x{b}x3x{d}xf32>, tensor<{a}x{b}x3x{e}xf32>, "
+               "tensor<{a}x{b}x{c}xi32>) -> tensor<3x{d}x{e}xf32>\n  return %r : tensor<3x{d}x{e}xf32>",
+               "tensor<3x{d}x{e}xf32>"},
+        OpCase{"combine",
+               "%x: tensor<{a}x{b}x3x{d}xf32>, %i: tensor<{a}x{b}x{c}xi32>, %w: tensor<{a}x{b}x{c}xf32>",
+               "%r = graph.combine %x, %i, %w : (tensor<{a}x{b}x3x{d}xf32>, tensor<{a}x{b}x{c}xi32>, "
+               "tensor<{a}x{b}x{c}xf32>) -> tensor<{a}x{b}x{d}xf32>\n  return %r : tensor<{a}x{b}x{d}xf32>",
+               "tensor<{a}x{b}x{d}xf32>"},
+        OpCase{"chosen_dot",
+               "%x: tensor<{a}x{b}x{d}xf32>, %y: tensor<{a}x{b}x3x{d}xf32>, %i: tensor<{a}x{b}x{c}xi32>",
+               "%r = graph.chosen_dot %x, %y, %i : (tensor<{a}x{b}x{d}xf32>, tensor<{a}x{b}x3x{d}xf32>, "
+               "tensor<{a}x{b}x{c}xi32>) -> tensor<{a}x{b}x{c}xf32>\n  return %r : tensor<{a}x{b}x{c}xf32>",
+               "tensor<{a}x{b}x{c}xf32>"}),
+    [](const auto &info) { return std::string(info.param.name); });
+
 // Ops that can be written out, too.
 static const OpCase kDecomposable[] = {
     OpCase{"rms_norm", "%x: tensor<{a}x{A}xf32>, %w: tensor<{A}xf32>",

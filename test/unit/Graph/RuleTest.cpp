@@ -85,6 +85,35 @@ TEST(GraphRule, EmbeddingReducesOverTheVocabulary) {
   EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{0}));
 }
 
+TEST(GraphRule, ExpertOuterReducesOverTokens) {
+  ShardingRule rule =
+      ruleOf("%a: tensor<4x5x8xf32>, %b: tensor<4x5x7xf32>, %c: tensor<4x2xi32>",
+             "graph.expert_outer %a, %b, %c : (tensor<4x5x8xf32>, tensor<4x5x7xf32>, tensor<4x2xi32>) -> "
+             "tensor<5x8x7xf32>");
+  EXPECT_EQ(rule.toString(),
+            "([i, j, k], [i, j, l], [i, m]) -> ([j, k, l]) reduction={i} need_replication={m}");
+  EXPECT_EQ(rule.linear, (Groups{{0}, {1}}));
+}
+
+// A rank says what its own experts say, zero for the others: no padding of experts is ever asked for.
+TEST(GraphRule, ChosenDotLooksUpExperts) {
+  ShardingRule rule =
+      ruleOf("%a: tensor<4x8xf32>, %b: tensor<4x5x8xf32>, %c: tensor<4x2xi32>",
+             "graph.chosen_dot %a, %b, %c : (tensor<4x8xf32>, tensor<4x5x8xf32>, tensor<4x2xi32>) -> "
+             "tensor<4x2xf32>");
+  EXPECT_EQ(rule.toString(), "([i, k], [i, j, k], [i, l]) -> ([i, l]) reduction={j, k} need_replication={l}");
+  EXPECT_EQ(rule.lookedUp, (SmallVector<int, 1>{1}));
+}
+
+TEST(GraphRule, WeightsOfDispatchGoWithTheirTokens) {
+  ShardingRule rule =
+      ruleOf("%a: tensor<4x8xf32>, %b: tensor<4x2xi32>, %c: tensor<4x2xf32>",
+             "graph.dispatch %a, %b weights %c : (tensor<4x8xf32>, tensor<4x2xi32>, tensor<4x2xf32>) -> "
+             "tensor<4x5x8xf32>");
+  EXPECT_EQ(rule.toString(), "([i, k], [i, l], [i, l]) -> ([i, j, k]) need_replication={l}");
+  EXPECT_EQ(rule.linear, (Groups{{0}, {2}}));
+}
+
 TEST(GraphRule, ScatterAddReducesOverItsRows) {
   ShardingRule rule =
       ruleOf("%a: tensor<2x4x8xf32>, %b: tensor<2x4xi32>",

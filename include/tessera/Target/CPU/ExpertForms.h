@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-/// top_k, dispatch, expert_linear and combine -> launches of kernels with the vectors of `unit`.
+/// top_k, dispatch, expert_linear, combine, expert_outer and chosen_dot -> launches of kernels with the
+/// vectors of `unit`.
 void addExpertForms(LibraryForms &forms, const VectorUnit &unit);
 
 } // namespace tessera

@@ -112,6 +112,16 @@ static LogicalResult expectNoF64(Operation *op, ArrayRef<NamedValue> values) {
   return success();
 }
 
+/// `weights` has a number for each of `ids`.
+static LogicalResult verifyChoiceWeights(Operation *op, NamedValue weights, NamedValue ids) {
+  int64_t rank = rankOf(ids.value);
+  if (failed(expectRank(op, weights, rank)))
+    return failure();
+  return expectSameSizes(op, weights, 0, ids, 0, rank);
+}
+
+static double bytesOfElement(Value value) { return double(typeOf(value).getElementTypeBitWidth()) / 8; }
+
 /// Chosen rows of `rows` [n..., e, d], an op's operand or result, at even routing: as many for each expert.
 static double evenRows(Value rows, Value ids) {
   ArrayRef<int64_t> shape = typeOf(rows).getShape();
@@ -146,8 +156,15 @@ static void forEachChoice(const ReferenceTensor &ids, int64_t offset, int64_t co
 LogicalResult DispatchOp::verify() {
   NamedValue input{"input", getInput()}, ids{"ids", getIds()}, result{"result", getResult()};
   if (failed(verifyTensors(*this)) || failed(verifyIds(*this, ids, result)) ||
-      failed(expectSameElements(*this, input, result)) || failed(expectNoF64(*this, {input})))
+      failed(expectNoF64(*this, {input, result})))
     return failure();
+  if (Value given = getWeights()) {
+    NamedValue weights{"weights", given};
+    if (failed(expectNoF64(*this, {weights})) || failed(verifyChoiceWeights(*this, weights, ids)))
+      return failure();
+  } else if (failed(expectSameElements(*this, input, result))) {
+    return failure();
+  }
   int64_t tokens = rankOf(getResult()) - 2;
   if (failed(expectRank(*this, input, tokens + 1)) ||
       failed(expectSameSizes(*this, input, 0, result, 0, tokens)))
@@ -158,31 +175,42 @@ LogicalResult DispatchOp::verify() {
 ShardingRule DispatchOp::getShardingRule() {
   RuleBuilder builder(*this);
   int tokens = int(rankOf(getInput())) - 1;
+  /// With the same dimension of the weights, if there are any.
+  auto ofChoices = [&](SmallVector<TensorDim> places, int d) {
+    if (getWeights())
+      places.push_back(operandDim(2, d));
+    return places;
+  };
   for (int d = 0; d < tokens; ++d)
-    builder.add({operandDim(0, d), operandDim(1, d), resultDim(0, d)});
+    builder.add(ofChoices({operandDim(0, d), operandDim(1, d), resultDim(0, d)}, d));
   builder.rule.offsetAware.push_back(builder.add(resultDim(0, tokens)));
   builder.add({operandDim(0, tokens), resultDim(0, tokens + 1)});
-  builder.add(operandDim(1, tokens), FactorKind::NeedReplication);
+  builder.add(ofChoices({operandDim(1, tokens)}, tokens), FactorKind::NeedReplication);
   builder.rule.linear = {{0}};
+  if (getWeights())
+    builder.rule.linear.push_back({2});
   return builder.rule;
 }
 
 OpCost DispatchOp::getCost() {
-  double row =
-      double(typeOf(getInput()).getShape().back()) * double(typeOf(getInput()).getElementTypeBitWidth()) / 8;
-  double moved = evenRows(getResult(), getIds()) * row;
-  return {0, moved + tensorBytes(getIds().getType()), moved};
+  double elements = evenRows(getResult(), getIds()) * double(typeOf(getInput()).getShape().back());
+  double read = elements * bytesOfElement(getInput()) + tensorBytes(getIds().getType());
+  if (getWeights())
+    read += tensorBytes(getWeights().getType());
+  return {getWeights() ? elements : 0, read, elements * bytesOfElement(getResult())};
 }
 
 LogicalResult DispatchOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   const ReferenceTensor &input = operands[0];
   ReferenceTensor result(getResult().getType());
   int dim = int(result.rank()) - 2;
-  int64_t experts = result.shape[size_t(dim)], row = result.shape.back();
+  int64_t experts = result.shape[size_t(dim)], row = result.shape.back(), choices = operands[1].shape.back();
   forEachChoice(operands[1], context.offset(getResult(), dim), experts, context.globalSize(getResult(), dim),
-                [&](int64_t token, int64_t, int64_t expert) {
-                  std::copy_n(input.f.begin() + token * row, row,
-                              result.f.begin() + (token * experts + expert) * row);
+                [&](int64_t token, int64_t j, int64_t expert) {
+                  double weight = getWeights() ? operands[2].f[size_t(token * choices + j)] : 1;
+                  for (int64_t d = 0; d < row; ++d)
+                    result.f[size_t((token * experts + expert) * row + d)] =
+                        weight * input.f[size_t(token * row + d)];
                 });
   results.push_back(std::move(result));
   return success();
@@ -200,10 +228,10 @@ LogicalResult ExpertLinearOp::verify() {
     return failure();
   int64_t rank = rankOf(getRows());
   if (failed(expectSameSize(*this, weight, 0, rows, rank - 2)) ||
-      failed(expectSameSize(*this, weight, 2, rows, rank - 1)) || failed(expectRank(*this, result, rank)) ||
-      failed(expectSameSizes(*this, result, 0, rows, 0, rank - 1)))
+      failed(expectSameSize(*this, weight, inDim(), rows, rank - 1)) ||
+      failed(expectRank(*this, result, rank)) || failed(expectSameSizes(*this, result, 0, rows, 0, rank - 1)))
     return failure();
-  return expectSameSize(*this, result, rank - 1, weight, 1);
+  return expectSameSize(*this, result, rank - 1, weight, outDim());
 }
 
 ShardingRule ExpertLinearOp::getShardingRule() {
@@ -213,33 +241,93 @@ ShardingRule ExpertLinearOp::getShardingRule() {
     builder.add({operandDim(0, d), operandDim(2, d), resultDim(0, d)});
   builder.rule.offsetAware.push_back(
       builder.add({operandDim(0, tokens), operandDim(1, 0), resultDim(0, tokens)}));
-  builder.add({operandDim(1, 1), resultDim(0, tokens + 1)});
-  builder.add({operandDim(0, tokens + 1), operandDim(1, 2)}, FactorKind::Reduction);
+  builder.add({operandDim(1, int(outDim())), resultDim(0, tokens + 1)});
+  builder.add({operandDim(0, tokens + 1), operandDim(1, int(inDim()))}, FactorKind::Reduction);
   builder.add(operandDim(2, tokens), FactorKind::NeedReplication);
   builder.rule.linear = {{0}, {1}};
   return builder.rule;
 }
 
 OpCost ExpertLinearOp::getCost() {
-  auto bytes = [](Value value) { return double(typeOf(value).getElementTypeBitWidth()) / 8; };
-  ArrayRef<int64_t> weight = typeOf(getWeight()).getShape();
-  double rows = evenRows(getRows(), getIds()), in = double(weight[2]), out = double(weight[1]);
+  double rows = evenRows(getRows(), getIds()), in = double(sizeOf(getWeight(), inDim())),
+         out = double(sizeOf(getWeight(), outDim()));
   // Of few rows each may have an expert of its own; weights of the others are not read.
-  double used = std::min(double(weight[0]), rows);
-  double read = used * in * out * bytes(getWeight()) + rows * in * bytes(getRows());
-  return {2 * rows * in * out, read + tensorBytes(getIds().getType()), rows * out * bytes(getResult())};
+  double used = std::min(double(sizeOf(getWeight(), 0)), rows);
+  double read = used * in * out * bytesOfElement(getWeight()) + rows * in * bytesOfElement(getRows());
+  return {2 * rows * in * out, read + tensorBytes(getIds().getType()),
+          rows * out * bytesOfElement(getResult())};
 }
 
 LogicalResult ExpertLinearOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   const ReferenceTensor &rows = operands[0], &weight = operands[1];
   ReferenceTensor result(getResult().getType());
-  int64_t experts = weight.shape[0], out = weight.shape[1], in = weight.shape[2];
+  int64_t experts = weight.shape[0], out = weight.shape[size_t(outDim())], in = weight.shape[size_t(inDim())];
   forEachChoice(operands[2], context.offset(getWeight(), 0), experts, context.globalSize(getWeight(), 0),
                 [&](int64_t token, int64_t, int64_t expert) {
                   int64_t row = token * experts + expert;
-                  for (int64_t o = 0; o < out; ++o)
-                    result.f[size_t(row * out + o)] =
-                        dot(&rows.f[size_t(row * in)], &weight.f[size_t((expert * out + o) * in)], in);
+                  if (!getTransposed())
+                    for (int64_t o = 0; o < out; ++o)
+                      result.f[size_t(row * out + o)] =
+                          dot(&rows.f[size_t(row * in)], &weight.f[size_t((expert * out + o) * in)], in);
+                  else
+                    for (int64_t i = 0; i < in; ++i)
+                      for (int64_t o = 0; o < out; ++o)
+                        result.f[size_t(row * out + o)] +=
+                            rows.f[size_t(row * in + i)] * weight.f[size_t((expert * in + i) * out + o)];
+                });
+  results.push_back(std::move(result));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// expert_outer
+//===----------------------------------------------------------------------===//
+
+LogicalResult ExpertOuterOp::verify() {
+  NamedValue lhs{"lhs", getLhs()}, rhs{"rhs", getRhs()}, ids{"ids", getIds()}, result{"result", getResult()};
+  if (failed(verifyTensors(*this)) || failed(verifyIds(*this, ids, lhs)) ||
+      failed(expectNoF64(*this, {lhs, rhs, result})) || failed(expectRank(*this, result, 3)))
+    return failure();
+  int64_t rank = rankOf(getLhs());
+  if (failed(expectRank(*this, rhs, rank)) || failed(expectSameSizes(*this, rhs, 0, lhs, 0, rank - 1)) ||
+      failed(expectSameSizes(*this, result, 0, lhs, rank - 2, 2)))
+    return failure();
+  return expectSameSize(*this, result, 2, rhs, rank - 1);
+}
+
+ShardingRule ExpertOuterOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  int tokens = int(rankOf(getLhs())) - 2;
+  for (int d = 0; d < tokens; ++d)
+    builder.add({operandDim(0, d), operandDim(1, d), operandDim(2, d)}, FactorKind::Reduction);
+  builder.rule.offsetAware.push_back(
+      builder.add({operandDim(0, tokens), operandDim(1, tokens), resultDim(0, 0)}));
+  builder.add({operandDim(0, tokens + 1), resultDim(0, 1)});
+  builder.add({operandDim(1, tokens + 1), resultDim(0, 2)});
+  builder.add(operandDim(2, tokens), FactorKind::NeedReplication);
+  builder.rule.linear = {{0}, {1}};
+  return builder.rule;
+}
+
+OpCost ExpertOuterOp::getCost() {
+  double rows = evenRows(getLhs(), getIds()), a = double(sizeOf(getResult(), 1)),
+         b = double(sizeOf(getResult(), 2));
+  double read = rows * (a * bytesOfElement(getLhs()) + b * bytesOfElement(getRhs()));
+  return {2 * rows * a * b, read + tensorBytes(getIds().getType()), tensorBytes(getResult().getType())};
+}
+
+LogicalResult ExpertOuterOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
+  const ReferenceTensor &lhs = operands[0], &rhs = operands[1];
+  ReferenceTensor result(getResult().getType());
+  int dim = int(lhs.rank()) - 2;
+  int64_t experts = result.shape[0], m = result.shape[1], n = result.shape[2];
+  forEachChoice(operands[2], context.offset(getLhs(), dim), experts, context.globalSize(getLhs(), dim),
+                [&](int64_t token, int64_t, int64_t expert) {
+                  int64_t row = token * experts + expert;
+                  for (int64_t i = 0; i < m; ++i)
+                    for (int64_t j = 0; j < n; ++j)
+                      result.f[size_t((expert * m + i) * n + j)] +=
+                          lhs.f[size_t(row * m + i)] * rhs.f[size_t(row * n + j)];
                 });
   results.push_back(std::move(result));
   return success();
@@ -256,9 +344,7 @@ LogicalResult CombineOp::verify() {
       failed(expectNoF64(*this, {rows, weights, result})))
     return failure();
   int64_t tokens = rankOf(getRows()) - 2;
-  if (failed(expectRank(*this, weights, tokens + 1)) ||
-      failed(expectSameSizes(*this, weights, 0, ids, 0, tokens + 1)) ||
-      failed(expectRank(*this, result, tokens + 1)) ||
+  if (failed(verifyChoiceWeights(*this, weights, ids)) || failed(expectRank(*this, result, tokens + 1)) ||
       failed(expectSameSizes(*this, result, 0, rows, 0, tokens)))
     return failure();
   return expectSameSize(*this, result, tokens, rows, tokens + 1);
@@ -281,7 +367,7 @@ ShardingRule CombineOp::getShardingRule() {
 
 OpCost CombineOp::getCost() {
   double row = double(typeOf(getRows()).getShape().back()), rows = evenRows(getRows(), getIds());
-  double read = rows * row * double(typeOf(getRows()).getElementTypeBitWidth()) / 8;
+  double read = rows * row * bytesOfElement(getRows());
   return {2 * rows * row, read + tensorBytes(getIds().getType()) + tensorBytes(getWeights().getType()),
           tensorBytes(getResult().getType())};
 }
@@ -297,6 +383,59 @@ LogicalResult CombineOp::evaluate(Tensors operands, const ReferenceContext &cont
                   for (int64_t d = 0; d < size; ++d)
                     result.f[size_t(token * size + d)] +=
                         weight * rows.f[size_t((token * experts + expert) * size + d)];
+                });
+  results.push_back(std::move(result));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// chosen_dot
+//===----------------------------------------------------------------------===//
+
+LogicalResult ChosenDotOp::verify() {
+  NamedValue input{"input", getInput()}, rows{"rows", getRows()}, ids{"ids", getIds()},
+      result{"result", getResult()};
+  if (failed(verifyTensors(*this)) || failed(verifyIds(*this, ids, rows)) ||
+      failed(expectNoF64(*this, {input, rows, result})) || failed(verifyChoiceWeights(*this, result, ids)))
+    return failure();
+  int64_t tokens = rankOf(getRows()) - 2;
+  if (failed(expectRank(*this, input, tokens + 1)) ||
+      failed(expectSameSizes(*this, input, 0, rows, 0, tokens)))
+    return failure();
+  return expectSameSize(*this, input, tokens, rows, tokens + 1);
+}
+
+ShardingRule ChosenDotOp::getShardingRule() {
+  RuleBuilder builder(*this);
+  int tokens = int(rankOf(getIds())) - 1;
+  for (int d = 0; d < tokens; ++d)
+    builder.add({operandDim(0, d), operandDim(1, d), operandDim(2, d), resultDim(0, d)});
+  // As for `combine`: of others' experts a rank says zero, and padding is never asked for.
+  int experts = builder.add(operandDim(1, tokens), FactorKind::Reduction);
+  builder.rule.offsetAware.push_back(experts);
+  builder.rule.lookedUp.push_back(experts);
+  builder.add({operandDim(0, tokens), operandDim(1, tokens + 1)}, FactorKind::Reduction);
+  builder.add({operandDim(2, tokens), resultDim(0, tokens)}, FactorKind::NeedReplication);
+  builder.rule.linear = {{0}, {1}};
+  return builder.rule;
+}
+
+OpCost ChosenDotOp::getCost() {
+  double elements = evenRows(getRows(), getIds()) * double(typeOf(getRows()).getShape().back());
+  double read = elements * bytesOfElement(getRows()) + tensorBytes(getInput().getType());
+  return {2 * elements, read + tensorBytes(getIds().getType()), tensorBytes(getResult().getType())};
+}
+
+LogicalResult ChosenDotOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
+  const ReferenceTensor &input = operands[0], &rows = operands[1];
+  ReferenceTensor result(getResult().getType());
+  int dim = int(rows.rank()) - 2;
+  int64_t experts = rows.shape[size_t(dim)], size = rows.shape.back(), choices = result.shape.back();
+  forEachChoice(operands[2], context.offset(getRows(), dim), experts, context.globalSize(getRows(), dim),
+                [&](int64_t token, int64_t j, int64_t expert) {
+                  result.f[size_t(token * choices + j)] =
+                      dot(&input.f[size_t(token * size)], &rows.f[size_t((token * experts + expert) * size)],
+                          size);
                 });
   results.push_back(std::move(result));
   return success();

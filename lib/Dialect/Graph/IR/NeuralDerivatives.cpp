@@ -1,5 +1,5 @@
 //===- NeuralDerivatives.cpp - Gradients of the layers of transformers ----===//
-#include "GradientProgram.h"
+#include "ProductGradient.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -17,21 +17,6 @@ SmallVector<Value> ScatterAddOp::differentiate(OpBuilder &builder, Known gradien
   GradientProgram p(builder, *this, getRows());
   auto rows = RankedTensorType::get(getRows().getType().getShape(), getRows().getType().getElementType());
   return {EmbeddingOp::create(builder, getLoc(), rows, p.narrow(gradients[0]), getIds()), Value()};
-}
-
-/// The type that an op's product is computed in: of its operands the wider one. A gradient is rounded to it
-/// first, as what it is multiplied with was.
-static Value asFactor(OpBuilder &builder, Operation *op, Value gradient) {
-  Type x = typeOf(op->getOperand(0)).getElementType(), y = typeOf(op->getOperand(1)).getElementType();
-  Type wider = x.getIntOrFloatBitWidth() >= y.getIntOrFloatBitWidth() ? x : y;
-  if (typeOf(gradient).getElementType().getIntOrFloatBitWidth() <= wider.getIntOrFloatBitWidth())
-    return gradient;
-  return GradientProgram(builder, op).cast(gradient, wider);
-}
-
-/// Of the gradient of `operand`: sums that go on as they are where it is that of a wider value.
-static RankedTensorType gradientType(Value operand) {
-  return RankedTensorType::get(typeOf(operand).getShape(), gradientElementType(operand));
 }
 
 /// x [n..., in...] . w [out..., in...]: dx sums over out..., dw over n.... As einsums they read their

@@ -10,6 +10,7 @@
 #include "tessera/Analysis/Saved/LeastCut.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -62,14 +63,27 @@ static bool isFree(Operation *op) {
   return op->getNumOperands() == 0 || (work.flops == 0 && work.bytesRead == 0 && work.bytesWritten == 0);
 }
 
+/// Whether only integers among the op's operands have the factor: ids that it reads whole.
+static bool isOfIds(Operation *op, const ShardingRule &rule, int factor) {
+  auto has = [&](const TensorFactors &tensor) {
+    return llvm::any_of(tensor.dims, [&](const auto &dim) { return llvm::is_contained(dim, factor); });
+  };
+  return llvm::none_of(rule.results, has) &&
+         llvm::all_of(llvm::zip_equal(op->getOperands(), rule.operands), [&](const auto &pair) {
+           return isa<IntegerType>(getElementTypeOrSelf(std::get<0>(pair))) || !has(std::get<1>(pair));
+         });
+}
+
 bool isCheapTwice(Operation *op) {
-  auto rule = dyn_cast<ShardingRuleOpInterface>(op);
-  if (isFree(op) || !rule || !isPure(op))
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (isFree(op) || !ruled || !isPure(op))
     return isFree(op);
   bool moves = cast<CostOpInterface>(op).getCost().flops == 0;
+  ShardingRule rule = ruled.getShardingRule();
   return (isa<ElementwiseScalarOpInterface>(op) || moves) &&
-         llvm::all_of(rule.getShardingRule().factors,
-                      [](const Factor &factor) { return factor.kind == FactorKind::PassThrough; });
+         llvm::all_of(llvm::enumerate(rule.factors), [&](const auto &factor) {
+           return factor.value().kind == FactorKind::PassThrough || isOfIds(op, rule, int(factor.index()));
+         });
 }
 
 /// The op gives the same when it runs again later: it reads values alone. (Random numbers are drawn from

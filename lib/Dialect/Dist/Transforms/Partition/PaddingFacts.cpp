@@ -5,6 +5,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -46,6 +47,9 @@ public:
   explicit FiniteSearch(const Mesh &mesh) : mesh(mesh) {}
 
   bool isFinite(Value value, int64_t dim) {
+    // Whatever integers follow from: ids of rows that a softmax over padding chose are some ids.
+    if (!isa<FloatType>(getElementTypeOrSelf(value)))
+      return true;
     // In a body that is not partitioned yet types are global: whatever is split counts as padded.
     if (!seen.insert({value, dim}).second || !isPadded(value, dim, mesh))
       return true;
