@@ -17,10 +17,10 @@ namespace tessera::importer {
 
 ArrayRef<const Family *> allFamilies() {
   static const Family *const families[] = {
-      &llamaFamily(),   &gpt2Family(),         &mistralFamily(), &qwen2Family(),
-      &qwen3Family(),   &phi3Family(),         &graniteFamily(), &olmo2Family(),
-      &gptNeoxFamily(), &smolLM3Family(),      &gemmaFamily(),   &gemma2Family(),
-      &gemma3Family(),  &gemma3VisionFamily(), &mixtralFamily(), &qwen3MoeFamily()};
+      &llamaFamily(),    &gpt2Family(),    &mistralFamily(), &qwen2Family(),        &qwen3Family(),
+      &phi3Family(),     &graniteFamily(), &olmo2Family(),   &gptNeoxFamily(),      &smolLM3Family(),
+      &gemmaFamily(),    &gemma2Family(),  &gemma3Family(),  &gemma3VisionFamily(), &mixtralFamily(),
+      &qwen3MoeFamily(), &gptOssFamily()};
   return families;
 }
 
@@ -214,7 +214,7 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
   if (Status s = checkMagnitudes(model.weights(), config, options, *seq, described->settingsFile); !s)
     return s.takeFailure();
 
-  const WeightTable &table = described->spelling->weights;
+  const WeightTable table = tableFor(described->spelling->weights, file);
   std::string prefixed;
   for (const WeightName &name : table.names)
     if (!table.optionalPrefix.empty() && name.tensor.starts_with(table.optionalPrefix) && prefixed.empty())

@@ -39,7 +39,9 @@ Value Linear::operator()(ModelBuilder &model, Value x) const {
                                           int64_t(in.size()));
   if (!bias)
     return y;
-  return model.make<graph::AddOp>(shape, y, model.weight(name + "_bias", out, /*inDims=*/0, Init::Zero));
+  Type element = getElementTypeOrSelf(y);
+  Value b = castTo(model, element, model.weight(name + "_bias", out, /*inDims=*/0, Init::Zero));
+  return model.makeOf<graph::AddOp>(element, shape, y, b);
 }
 
 Value RmsNorm::operator()(ModelBuilder &model, Value x) const {
@@ -90,6 +92,7 @@ Attention Attention::from(std::string name, const ModelConfig &c, LayerKind kind
   a.normOffset = c.normOffset;
   a.drops = c.drops;
   a.scoreCap = c.scoreCap;
+  a.sinks = c.sinks;
   return a;
 }
 
@@ -125,12 +128,18 @@ Value Attention::operator()(ModelBuilder &model, Value x) const {
   model.setPlace(name + ".v");
   v = nameValue(model, v, "v", {"batch", "seq", "kv_heads", "head_dim"});
   Builder &b = model.builder();
+  Value learned;
+  if (sinks)
+    learned = model.weight(name + ".sinks", {queryDims[0], queryDims[1]}, /*inDims=*/0, Init::Plain);
   model.setPlace(name + ".attention");
   Value mixed =
       model.make<graph::AttentionOp>(shapeOf(q), q, k, v, model.positions(), b.getF64FloatAttr(scale),
                                      window ? b.getI64IntegerAttr(*window) : IntegerAttr(),
                                      scoreCap ? b.getF64FloatAttr(*scoreCap) : FloatAttr());
-  mixed.getDefiningOp<graph::AttentionOp>().setDrops(drops);
+  auto op = mixed.getDefiningOp<graph::AttentionOp>();
+  op.setDrops(drops);
+  if (learned)
+    op.getSinksMutable().assign(learned);
   mixed = nameValue(model, mixed, "attention", {"batch", "seq", "kv_heads", "group", "head_dim"});
   return nameValue(model,
                    Linear{name + ".o", hiddenDim, queryDims, outputBias, {}, Init::ToResidual}(model, mixed),
@@ -171,7 +180,7 @@ static std::pair<Value, Value> route(ModelBuilder &model, const ExpertMlp &m, Va
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   SmallVector<int64_t> scored = shapeOf(x), chosen = scored, one = scored;
   scored.back() = m.experts, chosen.back() = m.used, one.back() = 1;
-  Linear router{m.name + ".router", {{"expert", m.experts}}, {{"hidden", m.hidden}}};
+  Linear router{m.name + ".router", {{"expert", m.experts}}, {{"hidden", m.hidden}}, m.bias};
   router.result = f32;
   Value shares = model.makeOf<graph::SoftmaxOp>(f32, scored, router(model, x));
   auto of = [&](ArrayRef<int64_t> shape, Type element) { return RankedTensorType::get(shape, element); };
@@ -194,6 +203,39 @@ static std::pair<Value, Value> route(ModelBuilder &model, const ExpertMlp &m, Va
   return {ids, shares};
 }
 
+/// (clamp(up) + 1) * g * sigmoid(slope * g) of g = min(gate, limit), in float32 and rounded once.
+static Value clampedProduct(ModelBuilder &model, const ClampedGate &clamped, Value gate, Value up) {
+  Type wide = model.builder().getF32Type();
+  SmallVector<int64_t> shape = shapeOf(gate);
+  auto atMost = [&](Value x) -> Value {
+    return model.makeOf<graph::MinimumOp>(wide, shape, castTo(model, wide, x),
+                                          floatNumber(model, clamped.limit));
+  };
+  auto times = [&](Value x, Value y) -> Value { return model.makeOf<graph::MulOp>(wide, shape, x, y); };
+  Value g = atMost(gate);
+  Value u = model.makeOf<graph::MaximumOp>(wide, shape, atMost(up), floatNumber(model, -clamped.limit));
+  Value open = model.makeOf<graph::SigmoidOp>(wide, shape, times(g, floatNumber(model, clamped.slope)));
+  Value more = model.makeOf<graph::AddOp>(wide, shape, u, floatNumber(model, 1));
+  return castTo(model, getElementTypeOrSelf(gate), times(more, times(g, open)));
+}
+
+/// The shares [batch, seq, used] of the experts `ids`, each at its expert's place: [batch, seq, expert], 0
+/// for those that nobody chose.
+static Value sharesByExpert(ModelBuilder &model, const ExpertMlp &m, Value ids, Value shares) {
+  Builder &b = model.builder();
+  SmallVector<int64_t> column = shapeOf(ids), all = column, dense = column;
+  column.push_back(1), all.push_back(m.experts), dense.back() = m.experts;
+  Value numbers = model.makeOf<graph::IotaOp>(b.getI32Type(), {m.experts}, b.getI64IntegerAttr(0));
+  Value chosen =
+      model.makeOf<graph::CompareOp>(b.getI1Type(), all, graph::CompareKind::eq,
+                                     model.makeOf<graph::ReshapeOp>(b.getI32Type(), column, ids), numbers);
+  Value spread = model.makeOf<graph::SelectOp>(b.getF32Type(), all, chosen,
+                                               model.makeOf<graph::ReshapeOp>(b.getF32Type(), column, shares),
+                                               floatNumber(model, 0));
+  return model.makeOf<graph::ReduceOp>(b.getF32Type(), dense, graph::ReduceKind::sum, spread,
+                                       ArrayRef<int64_t>{int64_t(all.size()) - 2});
+}
+
 Value ExpertMlp::operator()(ModelBuilder &model, Value x) const {
   x = nameValue(model, x, "mlp_input", kStreamDims);
   std::pair<Value, Value> chosen = route(model, *this, x);
@@ -210,19 +252,31 @@ Value ExpertMlp::operator()(ModelBuilder &model, Value x) const {
     Value w = model.weight(name + weight, {expertDim, out, in}, /*inDims=*/1, init);
     return model.make<graph::ExpertLinearOp>(rowsOf(out.size), rows, w, ids);
   };
+  auto biased = [&](const char *weight, Value rows) -> Value {
+    if (!bias)
+      return rows;
+    Value b = model.weight(name + weight, {expertDim, ffnDim}, /*inDims=*/0, Init::Zero);
+    return model.make<graph::AddOp>(shapeOf(rows), rows, b);
+  };
   model.setPlace(name + ".dispatch");
   Value rows = model.make<graph::DispatchOp>(rowsOf(hidden), x, ids);
   StringRef inner[] = {"batch", "seq", "expert", "ffn"};
-  Value gate = product(".experts.gate", rows, ffnDim, hiddenDim, Init::Plain);
+  Value gate = biased(".experts.gate_bias", product(".experts.gate", rows, ffnDim, hiddenDim, Init::Plain));
   gate = nameValue(model, gate, "gate", inner);
-  Value up = product(".experts.up", rows, ffnDim, hiddenDim, Init::Plain);
+  Value up = biased(".experts.up_bias", product(".experts.up", rows, ffnDim, hiddenDim, Init::Plain));
   up = nameValue(model, up, "up", inner);
-  Value both = model.make<graph::MulOp>(rowsOf(ffn), activate(model, activation, gate), up);
+  Value both = clamped ? clampedProduct(model, *clamped, gate, up)
+                       : model.make<graph::MulOp>(rowsOf(ffn), activate(model, activation, gate), up);
   both = nameValue(model, both, "mlp", inner);
   Value down = product(".experts.down", both, hiddenDim, ffnDim, Init::ToResidual);
   model.setPlace(name + ".combine");
-  return nameValue(model, model.make<graph::CombineOp>(shapeOf(x), down, ids, shares), "mlp_output",
-                   kStreamDims);
+  Value sum = model.make<graph::CombineOp>(shapeOf(x), down, ids, shares);
+  if (bias) { // weighed by the same shares: one small product, whatever the rows' products are split over
+    Value w = model.weight(name + ".experts.down_bias", {hiddenDim, expertDim}, /*inDims=*/1, Init::Zero);
+    Value weights = castTo(model, getElementTypeOrSelf(x), sharesByExpert(model, *this, ids, shares));
+    sum = add(model, sum, model.make<graph::LinearOp>(shapeOf(x), weights, w, int64_t(1)));
+  }
+  return nameValue(model, sum, "mlp_output", kStreamDims);
 }
 
 Value Mlp::operator()(ModelBuilder &model, Value x) const {
@@ -310,8 +364,8 @@ Value gatedDecoder(ModelBuilder &model, const ModelConfig &c) {
       [&](const std::string &name, Value x) { return RmsNorm{name, c.normEps, {}, c.normOffset}(model, x); },
       [&](Value x) {
         if (c.experts)
-          return ExpertMlp{"layers",      c.hidden,     c.expertFfn,       c.experts,
-                           c.expertsUsed, c.activation, c.normalizedShares}(model, x);
+          return ExpertMlp{"layers",     c.hidden,           c.expertFfn,  c.experts,    c.expertsUsed,
+                           c.activation, c.normalizedShares, c.expertBias, c.clampedGate}(model, x);
         return GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, x);
       });
 }

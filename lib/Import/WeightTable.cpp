@@ -20,6 +20,18 @@ const WeightName *WeightTable::find(llvm::StringRef parameter) const {
   return it == names.end() ? nullptr : &*it;
 }
 
+WeightTable tableFor(WeightTable table, const io::ModelFile &file) {
+  for (const WeightName &other : table.alternatives) {
+    auto [before, after] = other.tensor.split("{}");
+    if (!file.find((before + "0" + after).str())) // of the first layer
+      continue;
+    for (WeightName &name : table.names)
+      if (name.parameter == other.parameter)
+        name = other;
+  }
+  return table;
+}
+
 int64_t Weight::elements() const {
   int64_t n = 1;
   for (const Dim &dim : dims)
@@ -59,6 +71,26 @@ static void cutHeadByHead(WeightSource &source, llvm::ArrayRef<int64_t> out, llv
     source.reshape.push_back(n);
     source.slice.append({0, n});
   }
+}
+
+/// Cuts `weight` [expert, out, in] (or [expert, out]) out of a tensor in which its outputs stand at `place`
+/// among those of `count` weights, one of each side by side.
+static void cutAlternating(WeightSource &source, llvm::ArrayRef<int64_t> out, llvm::ArrayRef<int64_t> in,
+                           int64_t place, int64_t count, bool inputMajor) {
+  int64_t experts = out.front(), outputs = product(out.drop_front());
+  source.file = {experts, outputs * count};
+  source.reshape = {experts, outputs, count};
+  if (count > 1)
+    source.slice = {0, experts, 0, outputs, place, place + 1};
+  if (in.empty())
+    return;
+  int64_t inputs = product(in);
+  source.file.insert(source.file.begin() + (inputMajor ? 1 : 2), inputs);
+  source.reshape.insert(source.reshape.begin() + (inputMajor ? 1 : 3), inputs);
+  if (count > 1)
+    source.slice.insert(source.slice.begin() + (inputMajor ? 2 : 6), {0, inputs});
+  if (inputMajor)
+    source.permute = {0, 2, 3, 1};
 }
 
 static constexpr llvm::StringLiteral kExpert = "{expert}";
@@ -106,6 +138,11 @@ WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, cons
     source.file = {experts, total / experts, product(in)};
     if (total != rows)
       source.slice = {0, experts, before / experts, (before + rows) / experts, 0, product(in)};
+    return source;
+  }
+  if (name->order == StorageOrder::ExpertAlternating || name->order == StorageOrder::ExpertInputMajor) {
+    cutAlternating(source, out, in, before / rows, total / rows,
+                   name->order == StorageOrder::ExpertInputMajor);
     return source;
   }
   if (name->order == StorageOrder::HeadByHead) {

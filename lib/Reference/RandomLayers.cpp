@@ -228,16 +228,17 @@ Value ProgramBuilder::drawAttention() {
     dropKeys = rowKeys(ArrayRef<int64_t>(qShape).drop_back());
     dropShare = share();
   }
-  Value mixed;
-  if (more.chance(25) && !pages) // as backward has it
+  bool asBackward = more.chance(25) && !pages;
+  Value mixed, sinks = more.chance(25) ? weight({heads, group}) : Value();
+  if (asBackward)
     mixed = withGradients(graph::AttentionOp::create(
         b, floats(qShape), RankedTensorType::get(ArrayRef<int64_t>(qShape).drop_back(), b.getF32Type()), q, k,
-        v, positions, Value(), dropKeys, dropShare, scale, window, softcap, IntegerAttr()));
+        v, positions, Value(), sinks, dropKeys, dropShare, scale, window, softcap, IntegerAttr()));
   else
-    mixed =
-        graph::AttentionOp::create(b, floats(qShape), Type(), q, k, v, positions, pages, dropKeys, dropShare,
-                                   scale, window, softcap, pages ? b.getI64IntegerAttr(page) : IntegerAttr())
-            .getResult();
+    mixed = graph::AttentionOp::create(b, floats(qShape), Type(), q, k, v, positions, pages, sinks, dropKeys,
+                                       dropShare, scale, window, softcap,
+                                       pages ? b.getI64IntegerAttr(page) : IntegerAttr())
+                .getResult();
   mixed = maybeJoined(mixed);
   return graph::LinearOp::create(b, x.getType(), mixed, weight({hidden, heads, group, d}), uint64_t(3));
 }

@@ -1,5 +1,6 @@
 #include "tessera/runtime/io/ModelFile.h"
 
+#include "BlocksApart.h"
 #include "EmbedTable.h"
 #include "Readers.h"
 
@@ -47,6 +48,8 @@ public:
     model_->format_ = ModelFormat::HuggingFace;
     DirectoryContents contents;
     if (Status status = readHuggingFaceDirectory(directory, contents); !status)
+      return status;
+    if (Status status = joinBlocksAndScales(contents.tensors, directory.where); !status)
       return status;
     model_->files_ = std::move(contents.files);
     model_->texts_ = std::move(contents.texts);

@@ -45,7 +45,7 @@ LOOPS = ["none", "forward", "reverse", "period", "remainder", "reverse period", 
 COLLECTIVES = ["all_gather", "all_slice", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute", "grouped_send", "contribute"]
 TRAITS = {"ranks": [str(n) for n in range(1, 9)], "entries": ["one", "two"], "states": ["kept"], "weights": ["packed", "plain"],
           "parameter": ["as it is", "flat", "transposed", "rows of a larger one", "in parts", "layer by layer"],
-          "arguments": ["of uneven pieces"], "attention": ["whole context", "window", "softcap"],
+          "arguments": ["of uneven pieces"], "attention": ["whole context", "window", "softcap", "sinks"],
           "loops": ["read stacks", "return stacks"], "floats": ["f32", "bf16", "f16", "mixed"]}
 
 

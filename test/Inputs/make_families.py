@@ -9,6 +9,8 @@ transformers in float64 (norms, softmax and rotary tables as it has them: in flo
 that both files hold the same ones. Sequences are longer than windows and original contexts; `short` holds results of a model whose
 original context is longer than the sequence, `gguf` those of what a GGUF file says, where that makes a difference.
 
+Experts' weights of some are exact in MXFP4, too: the folder `mxfp4` holds them in blocks, as the file in GGUF does.
+
 In OUT/FAMILY: config.json as transformers writes it now, `older`/config.json as before version 5, model.safetensors, model.gguf,
 expected.json (`generate`: greedy tokens by full passes, without a cache), expected.safetensors (`tokens`, `logits`, of some `loss` and `grad.NAME`).
 """
@@ -22,13 +24,14 @@ import sys
 
 import torch
 import transformers
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 VOCABULARY = 157
 SIZES = dict(vocab_size=VOCABULARY, hidden_size=36, intermediate_size=52, num_hidden_layers=3, num_attention_heads=6,
              max_position_embeddings=128, bos_token_id=0, eos_token_id=1, pad_token_id=None, initializer_range=0.02)
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 FACTORS = {"short_factor": [1.0, 1.25, 1.5], "long_factor": [1.5, 4.25, 9.5]}
+GPT_OSS_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 20, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False}
 
 # Family: its class, its settings, what config.json called otherwise before version 5, which names are left out there, and the prompts' lengths.
 FAMILIES = {
@@ -86,6 +89,11 @@ FAMILIES = {
                   dict(SIZES, num_key_value_heads=2, head_dim=10, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=22,
                        norm_topk_prob=False, rope_parameters=dict(PLAIN, rope_theta=1e6)),
                   dict(rope_theta=1000000.0, rope_scaling=None, num_experts=7), ["rope_parameters", "layer_types", "num_local_experts"]),
+    # Gates are clamped, sinks take much of the weight; yarn's ramp, not rounded to whole pairs, is within the sequence.
+    "gpt-oss": ("GptOssForCausalLM",
+                dict(SIZES, hidden_size=64, intermediate_size=32, num_key_value_heads=2, head_dim=12, num_local_experts=5, num_experts_per_tok=3,
+                     sliding_window=7, rope_parameters=dict(GPT_OSS_YARN, rope_theta=150000.0)),
+                dict(rope_theta=150000.0, rope_scaling=GPT_OSS_YARN, experts_per_token=3), ["rope_parameters", "layer_types"]),
     # The root of the width is no round number; caps are low enough to bend what they are given.
     "gemma": ("GemmaForCausalLM", dict(SIZES, hidden_size=42, num_key_value_heads=1, head_dim=10, rope_parameters=PLAIN),
               dict(rope_theta=10000.0, rope_scaling=None, hidden_act="gelu", hidden_activation=None), ["rope_parameters"]),
@@ -108,10 +116,22 @@ FAMILIES = {
                            mm_tokens_per_image=4),
                       {}, []),
 }
+IN_BLOCKS = {"gpt-oss"}  # experts' weights as MXFP4 in the folder `mxfp4`, and in GGUF
 WITH_GRADIENTS = {"gemma2", "granite", "gpt-neox", "olmo2", "phi4-mini"}  # of all parts that other models do not train
 SHORT = {"phi4-mini"}  # two sets of frequencies
 NO_GGUF = {"qwen2-window", "qwen2-upper", "qwen3-window", "gemma3-vision", "gpt-neox-serial"}
 GGUF_LEAVES_OUT = {"mistral": dict(sliding_window=None), "gemma2": dict(query_pre_attn_scalar=10), "qwen3-moe": dict(norm_topk_prob=True)}  # results of the model that is left stand in the folder `gguf`
+
+
+def blocks_of(weight):
+    """What MXFP4 makes of weight [expert, in, out]: blocks and scales along the inputs as transformers writes them, and the numbers that they are."""
+    values = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+    rows = weight.transpose(1, 2).unflatten(-1, (-1, 32))
+    exponents = (rows.abs().amax(-1, keepdim=True) / 6).log2().ceil().clamp(-127, 127)
+    nibbles = (rows[..., None] / 2 ** exponents[..., None] - values).abs().argmin(-1)
+    blocks = (nibbles[..., 0::2] | nibbles[..., 1::2] << 4).to(torch.uint8)
+    rounded = (values[nibbles] * 2**exponents).flatten(-2).transpose(1, 2)
+    return blocks, (exponents[..., 0] + 127).to(torch.uint8), rounded
 
 
 def make_model(name, seed, other={}):
@@ -119,7 +139,7 @@ def make_model(name, seed, other={}):
     architecture, settings, _, _ = FAMILIES[name]
     kind = getattr(transformers, architecture)
     config = kind.config_class(**dict(settings, **other))
-    config._attn_implementation = "eager"
+    config._attn_implementation = config._experts_implementation = "eager"  # which float64 goes through
     torch.manual_seed(seed)
     model = kind(config).float()
     with torch.no_grad():
@@ -128,6 +148,10 @@ def make_model(name, seed, other={}):
                 weight.copy_(1 + 0.4 * torch.randn(weight.shape))
                 if name.startswith("gemma"):  # 1 less; the converter adds it in bfloat16, where both shall be exact
                     weight.copy_(weight.clamp(min=0.5).bfloat16().float() - 1)
+            elif name in IN_BLOCKS and key.endswith("sinks"):
+                weight.copy_(1 + torch.randn(weight.shape))
+            elif name in IN_BLOCKS and weight.dim() == 3:  # gates beyond the clamp, and sums that are not much larger for it
+                weight.copy_(blocks_of(torch.randn(weight.shape) * (0.7 if "gate" in key else 0.03))[2])
             elif weight.dim() == 1:
                 weight.copy_(0.3 * torch.randn(weight.shape))
             elif "embed" in key:
@@ -200,6 +224,26 @@ def write_older_config(folder, name):
         json.dump(config, file, indent=2)
 
 
+def write_in_blocks(folder):
+    """The model in `folder` again in the folder `mxfp4`, the experts' weights in blocks."""
+    tensors = {}
+    for key, weight in load_file(os.path.join(folder, "model.safetensors")).items():
+        if weight.dim() == 3:
+            blocks, scales, numbers = blocks_of(weight.float())
+            assert torch.equal(numbers, weight.float()), key
+            tensors.update({key + "_blocks": blocks, key + "_scales": scales})
+        else:
+            tensors[key] = weight
+    os.makedirs(os.path.join(folder, "mxfp4"), exist_ok=True)
+    save_file({key: tensor.contiguous() for key, tensor in tensors.items()}, os.path.join(folder, "mxfp4", "model.safetensors"))
+    with open(os.path.join(folder, "older", "config.json")) as file:  # as published files have it
+        config = json.load(file)
+    config["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router",
+                                                                                         "model.embed_tokens", "lm_head"]}
+    with open(os.path.join(folder, "mxfp4", "config.json"), "w") as file:
+        json.dump(config, file, indent=2)
+
+
 # The converter's own but for the vocabulary, which the tiny models lack, and a setting of GPT-NeoX that it wants and transformers 5 drops.
 CONVERT = """
 import json
@@ -227,8 +271,9 @@ def convert(converter, folder):
     """model.gguf by llama.cpp's converter, from the older config.json, which all its versions read."""
     scratch = os.path.join(folder, "scratch")
     os.makedirs(scratch)
-    shutil.copy(os.path.join(folder, "older", "config.json"), scratch)
-    shutil.copy(os.path.join(folder, "model.safetensors"), scratch)
+    blocks = os.path.join(folder, "mxfp4")
+    shutil.copy(os.path.join(blocks if os.path.exists(blocks) else os.path.join(folder, "older"), "config.json"), scratch)
+    shutil.copy(os.path.join(blocks if os.path.exists(blocks) else folder, "model.safetensors"), scratch)
     with open(os.path.join(scratch, "tokenizer.json"), "w") as file:  # of Gemma 3's table rows without a token are left out
         json.dump({"model": {"vocab": {str(i): i for i in range(VOCABULARY)}}, "added_tokens": []}, file)
     subprocess.run([sys.executable, "-c", CONVERT, converter, scratch, "--outtype", "bf16", "--outfile",
@@ -263,6 +308,8 @@ def main():
                 shutil.copy(os.path.join(folder, "config.json"), os.path.join(folder, other))
         if FAMILIES[name][2]:
             write_older_config(folder, name)
+        if name in IN_BLOCKS:
+            write_in_blocks(folder)
         for left_over in ("generation_config.json",):
             if os.path.exists(os.path.join(folder, left_over)):
                 os.unlink(os.path.join(folder, left_over))

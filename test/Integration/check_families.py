@@ -2,7 +2,7 @@
 
     check_families.py --compiler LLM_COMPILE --model FOLDER --out PREFIX --meshes few|all
 
-Hugging Face and GGUF, if the family has one, without a mesh and on the others: `few` takes one of them for each, by the family's name. A model with experts
+Hugging Face, GGUF and MXFP4 of Hugging Face, if the family has them, without a mesh and on the others: `few` takes one of them for each, by the family's name. A model with experts
 has more meshes, of which `few` takes two. Where `short` holds results for sequences within the original context, those too. Needs numpy."""
 import argparse
 import json
@@ -25,7 +25,7 @@ args = parser.parse_args()
 config = json.load(open(os.path.join(args.model, "config.json")))
 has_experts = "num_experts_per_tok" in config
 turn = zlib.crc32(os.path.basename(args.model).encode())
-models = [path for path in (args.model, os.path.join(args.model, "model.gguf")) if os.path.exists(path)]
+models = [path for path in (args.model, os.path.join(args.model, "model.gguf"), os.path.join(args.model, "mxfp4")) if os.path.exists(path)]
 rows = []
 for number, model in enumerate(models):
     lists = [MESHES, WITH_EXPERTS] if has_experts else [MESHES]

@@ -222,6 +222,8 @@ void Coverage::countTraits(ModuleOp spmd) {
       here.insert(attention.getWindow() ? "attention|window" : "attention|whole context");
       if (attention.getSoftcap())
         here.insert("attention|softcap");
+      if (attention.getSinks())
+        here.insert("attention|sinks");
     }
     if (auto repeat = dyn_cast<graph::RepeatOp>(op)) {
       if (repeat->getNumResults() > repeat.getInits().size())

@@ -55,6 +55,7 @@ const Family &gptNeoxFamily();
 const Family &smolLM3Family();
 const Family &mixtralFamily();
 const Family &qwen3MoeFamily();
+const Family &gptOssFamily();
 const Family &gemmaFamily();
 const Family &gemma2Family();
 const Family &gemma3Family();

@@ -60,6 +60,7 @@ struct Attention {
   double normEps = 0, normOffset = 0;
   bool drops = false;             ///< training may drop weights, and elements of the output
   std::optional<double> scoreCap; ///< scores become scoreCap * tanh(score / scoreCap)
+  bool sinks = false;             ///< weight `sinks` [kv_heads, group]: scores beside those of keys
 
   /// As the settings say of layers of `kind`, with rotary embedding if there is one.
   static Attention from(std::string name, const ModelConfig &config, LayerKind kind);
@@ -80,14 +81,18 @@ struct GatedMlp {
 };
 
 /// The sum of what the `used` experts with the highest scores give, each a GatedMlp, times their shares: the
-/// softmax of all scores, which `normalize` makes add up to 1 again. Scores and shares are float32; of equal
-/// ones the lower number wins. Tokens that are padding choose nobody. Weights `router` [expert, hidden],
-/// `experts.gate` and `experts.up` [expert, ffn, hidden], `experts.down` [expert, hidden, ffn].
+/// softmax of all scores, which `normalize` makes add up to 1 again (and so that of the chosen scores alone).
+/// Scores and shares are float32; of equal ones the lower number wins. Tokens that are padding choose nobody.
+/// Weights `router` [expert, hidden], `experts.gate` and `experts.up` [expert, ffn, hidden], `experts.down`
+/// [expert, hidden, ffn]; with `bias` `router_bias` [expert], `experts.gate_bias` and `experts.up_bias`
+/// [expert, ffn], `experts.down_bias` [hidden, expert].
 struct ExpertMlp {
   std::string name;
   int64_t hidden, ffn, experts, used;
   Activation activation;
   bool normalize;
+  bool bias = false;
+  std::optional<ClampedGate> clamped = {}; ///< in place of `activation`
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 

@@ -56,6 +56,12 @@ struct LayerKind {
   bool operator==(const LayerKind &other) const { return turns == other.turns && slides == other.slides; }
 };
 
+/// A gate that is clamped from above, and what it multiplies from both sides: with g = min(gate, limit) and
+/// u = clamp(up, -limit, limit) a block's inner value is (u + 1) * g * sigmoid(slope * g).
+struct ClampedGate {
+  double limit = 7, slope = 1.702;
+};
+
 /// Where blocks are normed: what they read of the stream, what they add to it, or both.
 struct NormPlaces {
   bool before = true, behind = false;
@@ -77,8 +83,11 @@ struct ModelConfig {
   /// Of layers of experts, in place of an MLP: how many there are, how many a token chooses, and the width of
   /// each. 0: there are none.
   int64_t experts = 0, expertsUsed = 0, expertFfn = 0;
-  bool normalizedShares = true; ///< the chosen experts' shares add up to 1
-  bool parallelBlocks = false;  ///< attention and MLP both read the stream as the layer got it
+  bool normalizedShares = true;           ///< the chosen experts' shares add up to 1
+  bool expertBias = false;                ///< of experts and of what chooses them
+  std::optional<ClampedGate> clampedGate; ///< of experts, in place of `activation`
+  bool sinks = false;                     ///< a learned score of each head beside those of its keys
+  bool parallelBlocks = false;            ///< attention and MLP both read the stream as the layer got it
   /// Kinds of the layers, again and again; empty: all turn, and slide if there is a window.
   std::vector<LayerKind> kinds;
   NormPlaces normPlaces;

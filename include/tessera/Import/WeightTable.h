@@ -36,6 +36,9 @@ enum class StorageOrder : uint8_t {
   ExpertMajor, ///< [expert, out, in]; of weights that share the tensor the outputs of one expert lie together
   HeadByHead,  ///< OutputMajor; of weights that share the tensor the parts of one key head lie together,
                ///< then those of the next
+  ExpertAlternating, ///< [expert, out, in] or [expert, out]; of weights that share the tensor one output of
+                     ///< each lies beside those of the others
+  ExpertInputMajor,  ///< the same with inputs first, [expert, in, out]
 };
 
 struct WeightName {
@@ -57,9 +60,14 @@ struct WeightTable {
   llvm::StringRef otherPrefix = {};
   /// Begins of names of tensors that text has no use for.
   std::vector<llvm::StringRef> notText = {};
+  /// Lines that take the place of those for the same parameters in a file that has their tensors.
+  std::vector<WeightName> alternatives = {};
 
   const WeightName *find(llvm::StringRef parameter) const;
 };
+
+/// `table` with the alternatives that `file` has.
+WeightTable tableFor(WeightTable table, const io::ModelFile &file);
 
 /// A weight of the program: dimensions without `layer`. The last `inDims` are summed over by a linear.
 struct Weight {

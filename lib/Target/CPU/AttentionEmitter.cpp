@@ -151,6 +151,15 @@ void AttentionEmitter::storeLogSumExp(const AttentionIteration &iteration, Value
         {iteration.batch, div(row, shape.group), iteration.head, rem(row, shape.group)});
 }
 
+std::pair<Value, Value> AttentionEmitter::beginSoftmax(const AttentionIteration &iteration, Value row) {
+  if (!buffers.sinks)
+    return {f32(kLowest), f32(0)};
+  Value sink = mulf(load(buffers.sinks, {iteration.head, rem(row, shape.group)}), f32(kLog2E));
+  // Of minus infinity the weight is 0: no sink. No number stays no number.
+  Value top = maxf(f32(kLowest), sink);
+  return {top, exp2(arith::SubFOp::create(b, sink, top))};
+}
+
 void AttentionEmitter::allocateWords(int64_t rows) {
   if (!shape.dropout)
     return;

@@ -98,6 +98,9 @@ protected:
   double queryScale() const;
   /// Writes the log-sum-exp output of query `row`, from its maximum (base 2) and its sum.
   void storeLogSumExp(const AttentionIteration &iteration, mlir::Value row, mlir::Value top, mlir::Value sum);
+  /// What a row's maximum (base 2) and sum begin with, scalars: nothing, or the sink of its head as the first
+  /// key, of weight 1.
+  std::pair<mlir::Value, mlir::Value> beginSoftmax(const AttentionIteration &iteration, mlir::Value row);
   // Dropout of weights. Words are those of a row's key: vectors, or scalars that are splat.
   /// Scratch for the words of `rows` rows.
   void allocateWords(int64_t rows);

@@ -182,8 +182,9 @@ void KeyLaneAttention::emit(Value item) {
           position = select(compare(arith::CmpIPredicate::slt, row, index(rows())), position, i32(-1));
         store(position, rowPositions, {r});
         storeWords(iteration, clamped, r);
-        store(f32(kLowest), tops, {r});
-        store(f32(0), sums, {r});
+        auto [top, sum] = beginSoftmax(iteration, clamped);
+        store(top, tops, {r});
+        store(sum, sums, {r});
         forStretches(shape.headDim, lanes, [&](Value d, int64_t active) {
           Value q = loadVector(buffers.q, queryIndices(iteration, clamped, d), active);
           storeVector(mulf(q, splat(queryScale())), query, {r, d});

@@ -42,6 +42,10 @@ void RowLaneAttention::allocate() {
   rowPositions = scratch({blockRows()}, b.getI32Type());
   if (limitsFront())
     rowFirsts = scratch({blockRows()}, b.getI32Type());
+  if (buffers.sinks) {
+    firstTops = scratch({blockRows()});
+    firstSums = scratch({blockRows()});
+  }
   allocateWords(blockRows());
 }
 
@@ -55,7 +59,27 @@ void RowLaneAttention::loadPositions(const AttentionIteration &iteration, Value 
       position = select(compare(arith::CmpIPredicate::slt, row, index(rowCount())), position, i32(-1));
     store(position, rowPositions, {l});
     storeWords(iteration, known, l);
+    if (!buffers.sinks)
+      return;
+    auto [top, sum] = beginSoftmax(iteration, known);
+    store(top, firstTops, {l});
+    store(sum, firstSums, {l});
   });
+}
+
+/// Maxima of the rows' softmax before the first key, then the sums of weighKeys. A sink's weight stays as it
+/// is where others are rounded: it multiplies no value.
+Values RowLaneAttention::beginRows() {
+  auto perVector = [&](Value buffer, double number) {
+    Values all;
+    for (int64_t v = 0; v < vectors; ++v)
+      all.push_back(buffer ? loadVector(buffer, {index(v * lanes)}) : splat(number));
+    return all;
+  };
+  Values state = perVector(firstTops, kLowest);
+  for (int64_t t = 0; t < terms; ++t)
+    state.append(perVector(firstSums, 0));
+  return state;
 }
 
 /// Scores of keys [start, start + count) into `scores`, rounded up to whole tiles (the excess is masked).
@@ -174,10 +198,7 @@ void RowLaneAttention::emit(Value item) {
   words.clear();
   for (int64_t v = 0; shape.dropout && v < vectors; ++v)
     words.push_back({loadVector(lowWords, {index(v * lanes)}), loadVector(highWords, {index(v * lanes)})});
-  // Maxima, then the sums of weighKeys.
-  Values state(vectors, splat(kLowest));
-  state.append(terms * vectors, splat(0.0));
-  state = loop(keyStart, keyEnd, kKeyBlock, state, [&](Value start, ValueRange carried) {
+  Values state = loop(keyStart, keyEnd, kKeyBlock, beginRows(), [&](Value start, ValueRange carried) {
     ValueRange tops = carried.take_front(vectors), sums = carried.drop_front(vectors);
     Value count = min(sub(keyEnd, start), index(kKeyBlock));
     Values next = scoreKeys(keys, start, count, keyEnd), alpha;

@@ -20,12 +20,13 @@ public:
 private:
   int64_t rowCount() const { return shape.seq * shape.group; }
   void loadPositions(const AttentionIteration &iteration, mlir::Value row0);
+  Values beginRows();
   Values scoreKeys(const Rows &keys, mlir::Value start, mlir::Value count, mlir::Value keyEnd);
   Values weighKeys(mlir::ValueRange tops, mlir::Value start, mlir::Value count);
   void storeSums(const AttentionIteration &iteration, mlir::Value row0, mlir::ValueRange tops,
                  mlir::ValueRange sums);
 
-  mlir::Value queryT, scores, weights, packedValues, outT, rowPositions, rowFirsts;
+  mlir::Value queryT, scores, weights, packedValues, outT, rowPositions, rowFirsts, firstTops, firstSums;
   Values upper, lower; // per row vector: last position in sight; first, where the front is limited
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>
       words; // of the rows' keys, where weights are dropped

@@ -44,6 +44,8 @@ Signature signatureOf(const AttentionShape &shape, int64_t scratch, Builder b) {
   if (shape.page)
     signature.inputs.push_back(
         RankedTensorType::get({shape.batch, shape.context / shape.page}, b.getI32Type()));
+  if (shape.sinkType)
+    signature.inputs.push_back(RankedTensorType::get({shape.kvHeads, shape.group}, shape.sinkType));
   if (shape.dropout)
     signature.inputs.append({RankedTensorType::get(queries, b.getI64Type()), RankedTensorType::get({}, f32)});
   if (shape.logSumExp)
@@ -74,11 +76,14 @@ AttentionFunction::AttentionFunction(Location loc, StringRef name, const Attenti
   arguments.k = buffer(inputs[1], true);
   arguments.v = buffer(inputs[2], true);
   arguments.positions = buffer(inputs[3], true);
+  size_t next = 4;
   if (shape.page)
-    arguments.pages = buffer(inputs[4], true);
+    arguments.pages = buffer(inputs[next++], true);
+  if (shape.sinkType)
+    arguments.sinks = buffer(inputs[next++], true);
   if (shape.dropout) {
-    arguments.dropKeys = buffer(inputs[4], true);
-    arguments.dropShare = buffer(inputs[5], true);
+    arguments.dropKeys = buffer(inputs[next++], true);
+    arguments.dropShare = buffer(inputs[next++], true);
   }
   arguments.out = buffer(outputs[0], false);
   if (shape.logSumExp)
@@ -113,6 +118,8 @@ AttentionShape AttentionForm::shapeOf(graph::AttentionOp op) {
   shape.firsts = tensorOf(op.getPositions()).getRank() == 3;
   if (op.getSoftcap())
     shape.softcap = op.getSoftcap()->convertToDouble();
+  if (op.getSinks())
+    shape.sinkType = tensorOf(op.getSinks()).getElementType();
   shape.elementType = tensorOf(op.getQuery()).getElementType();
   shape.keyType = tensorOf(op.getKey()).getElementType();
   shape.logSumExp = bool(op.getLogSumExp());
@@ -133,7 +140,7 @@ static std::string siblingKey(const AttentionShape &shape) {
   if (shape.page)
     text << " pages of " << shape.page;
   text << (shape.softcap ? " softcap" : "") << (shape.logSumExp ? " logsumexp" : "")
-       << (shape.dropout ? " dropout" : "");
+       << (shape.sinkType ? " sinks" : "") << (shape.dropout ? " dropout" : "");
   return key;
 }
 

@@ -136,6 +136,22 @@ func.func @attention_window(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x6x2x8xf32>, 
 
 // -----
 
+func.func @sinks_of_keys(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x6x2x8xf32>, %p: tensor<1x4xi32>, %s: tensor<2x2xf32>) {
+  // expected-error @+1 {{dimension 1 of sinks has size 2, dimension 3 of query has size 3}}
+  %0 = graph.attention %q, %k, %k, %p sinks %s scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x6x2x8xf32>, tensor<1x6x2x8xf32>, tensor<1x4xi32>, tensor<2x2xf32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @sinks_of_all_heads(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x6x2x8xf32>, %p: tensor<1x4xi32>, %s: tensor<6xf32>) {
+  // expected-error @+1 {{sinks has 1 dimensions, expected 2}}
+  %0 = graph.attention %q, %k, %k, %p sinks %s scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x6x2x8xf32>, tensor<1x6x2x8xf32>, tensor<1x4xi32>, tensor<6xf32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
 func.func @cache_heads(%c: tensor<3x1x16x2x8xf32>, %u: tensor<1x4x3x8xf32>, %i: tensor<i32>, %p: tensor<1x4xi32>) {
   // expected-error @+1 {{dimension 2 of update has size 3, dimension 3 of cache has size 2}}
   %0 = graph.cache_update %c[%i], %u, %p : (tensor<3x1x16x2x8xf32>, tensor<1x4x3x8xf32>, tensor<i32>, tensor<1x4xi32>) -> tensor<3x1x16x2x8xf32>
@@ -306,7 +322,7 @@ func.func @pages_of_none(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p
 
 func.func @pages_without_a_size(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p: tensor<1x4xi32>, %t: tensor<1x4xi32>) {
   // expected-error @+1 {{needs both a table of pages and how many positions a page has, or neither}}
-  %0 = "graph.attention"(%q, %k, %k, %p, %t) {scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>} : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  %0 = "graph.attention"(%q, %k, %k, %p, %t) {scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0>} : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
   return
 }
 

@@ -44,6 +44,14 @@ func.func @pages(%q: tensor<2x4x2x3x8xf32>, %kv: tensor<2x4x2x8xf32>, %cache: te
   return %y, %s : tensor<2x4x2x3x8xf32>, tensor<2x4x2x3xf32>
 }
 
+// CHECK-LABEL: func.func @sinks
+func.func @sinks(%q: tensor<2x4x2x3x8xbf16>, %k: tensor<2x16x2x8xbf16>, %positions: tensor<2x4xi32>, %table: tensor<2x4xi32>, %sinks: tensor<2x3xf32>) -> tensor<2x4x2x3x8xbf16> {
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} pages %{{.*}} of 4 sinks %{{.*}} scale = 1.250000e-01 :
+  %y = graph.attention %q, %k, %k, %positions pages %table of 4 sinks %sinks scale = 0.125
+      : (tensor<2x4x2x3x8xbf16>, tensor<2x16x2x8xbf16>, tensor<2x16x2x8xbf16>, tensor<2x4xi32>, tensor<2x4xi32>, tensor<2x3xf32>) -> tensor<2x4x2x3x8xbf16>
+  return %y : tensor<2x4x2x3x8xbf16>
+}
+
 // CHECK-LABEL: func.func @products
 func.func @products(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x5x2x8xbf16>, %a: tensor<3x4xf32>, %b: tensor<5xf32>) -> (tensor<1x4x2x3x5xf32>, tensor<3x5x4xf32>) {
   // CHECK: graph.einsum "bshgd,bchd->bshgc" %{{.*}}, %{{.*}} : (tensor<1x4x2x3x8xf32>, tensor<1x5x2x8xbf16>) -> tensor<1x4x2x3x5xf32>

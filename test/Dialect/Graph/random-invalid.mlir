@@ -27,7 +27,7 @@ func.func @rows(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x4x2x8xf32>, %positions: 
 
 func.func @half(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x4x2x8xf32>, %positions: tensor<1x4xi32>, %keys: tensor<1x4x2x3xi64>) -> tensor<1x4x2x3x8xf32> {
   // expected-error@+1 {{needs both keys of rows and a probability to drop weights, or neither}}
-  %0 = "graph.attention"(%q, %k, %k, %positions, %keys) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1, 0>, scale = 0.125 : f64}>
+  %0 = "graph.attention"(%q, %k, %k, %positions, %keys) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 1, 0>, scale = 0.125 : f64}>
       : (tensor<1x4x2x3x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4xi32>, tensor<1x4x2x3xi64>) -> tensor<1x4x2x3x8xf32>
   return %0 : tensor<1x4x2x3x8xf32>
 }

@@ -1,4 +1,4 @@
-// Attention is one launch, whose blocks share the keys where rows are few; wider heads than a block can hold are written out.
+// Attention is one launch, whose blocks share the keys where rows are few; wider heads than a block can hold, and sinks, are written out.
 // RUN: llm-opt %s --split-input-file --spmd-to-kernels=target=cuda | FileCheck %s
 
 // CHECK-LABEL: func.func @decode
@@ -54,4 +54,17 @@ func.func @odd_pages(%q: tensor<1x1x1x1x16xf32> {graph.kind = #graph.kind<input>
     -> (tensor<1x1x1x1x16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %y = graph.attention %q, %k, %k, %p pages %t of 3 scale = 1.250000e-01 : (tensor<1x1x1x1x16xf32>, tensor<1x12x1x16xf32>, tensor<1x12x1x16xf32>, tensor<1x1xi32>, tensor<1x4xi32>) -> tensor<1x1x1x1x16xf32>
   return %y : tensor<1x1x1x1x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sinks
+// CHECK-NOT: exec.launch @attention
+// CHECK: exec.launch
+// CHECK-NOT: exec.launch @attention
+func.func @sinks(%q: tensor<1x1x1x2x64xf32> {graph.kind = #graph.kind<input>, graph.name = "q"}, %k: tensor<1x32x1x64xf32> {graph.kind = #graph.kind<input>, graph.name = "k"},
+                 %p: tensor<1x1xi32> {graph.kind = #graph.kind<input>, graph.name = "p"}, %s: tensor<1x2xf32> {graph.kind = #graph.kind<input>, graph.name = "s"})
+    -> (tensor<1x1x1x2x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %y = graph.attention %q, %k, %k, %p sinks %s scale = 1.250000e-01 : (tensor<1x1x1x2x64xf32>, tensor<1x32x1x64xf32>, tensor<1x32x1x64xf32>, tensor<1x1xi32>, tensor<1x2xf32>) -> tensor<1x1x1x2x64xf32>
+  return %y : tensor<1x1x1x2x64xf32>
 }

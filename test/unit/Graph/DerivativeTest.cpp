@@ -305,6 +305,14 @@ static const OpCase kDecomposable[] = {
            "tensor<{a}x{b}xi32>, tensor<{a}x{b}x{c}x{d}xi64>, tensor<f32>) -> "
            "tensor<{a}x{b}x{c}x{d}x{e}xf32>\n  return %r : tensor<{a}x{b}x{c}x{d}x{e}xf32>",
            "tensor<{a}x{b}x{c}x{d}x{e}xf32>"},
+    OpCase{"attention_sinks",
+           "%q: tensor<{a}x{b}x{c}x{d}x{A}xf32>, %k: tensor<{a}x4x{c}x{A}xf32>, %v: "
+           "tensor<{a}x4x{c}x{e}xf32>, %p: tensor<{a}x{b}xi32>, %sinks: tensor<{c}x{d}xf32>",
+           "%r = graph.attention %q, %k, %v, %p sinks %sinks scale = 0.7 {window = 2 : i64} "
+           ": (tensor<{a}x{b}x{c}x{d}x{A}xf32>, tensor<{a}x4x{c}x{A}xf32>, tensor<{a}x4x{c}x{e}xf32>, "
+           "tensor<{a}x{b}xi32>, tensor<{c}x{d}xf32>) -> tensor<{a}x{b}x{c}x{d}x{e}xf32>\n"
+           "  return %r : tensor<{a}x{b}x{c}x{d}x{e}xf32>",
+           "tensor<{a}x{b}x{c}x{d}x{e}xf32>"},
     OpCase{
         "attention_log_sum_exp",
         "%q: tensor<{a}x{b}x{c}x{d}x{A}xf32>, %k: tensor<{a}x4x{c}x{A}xf32>, %v: tensor<{a}x4x{c}x{e}xf32>",

@@ -136,6 +136,26 @@ TEST(GraphReference, AttentionSoftcapsScores) {
       {w});
 }
 
+/// A sink is a key more of its head, without a value. Keys are zero, and so their scores; sinks are log(2)
+/// and log(6) for the two heads of the group.
+TEST(GraphReference, SinksTakeWeightFromKeys) {
+  Program program(
+      R"(func.func @f(%q: tensor<1x3x1x2x1xf32>, %k: tensor<1x4x1x1xf32>, %v: tensor<1x4x1x1xf32>, %p: tensor<1x3xi32>, %s: tensor<1x2xf32>)
+      -> tensor<12xf32> {
+    %r, %l = graph.attention %q, %k, %v, %p sinks %s scale = 1.0 {softcap = 0.5 : f64}
+        : (tensor<1x3x1x2x1xf32>, tensor<1x4x1x1xf32>, tensor<1x4x1x1xf32>, tensor<1x3xi32>, tensor<1x2xf32>) -> (tensor<1x3x1x2x1xf32>, tensor<1x3x1x2xf32>)
+    %weighed = graph.reshape %r : (tensor<1x3x1x2x1xf32>) -> tensor<6xf32>
+    %sums = graph.reshape %l : (tensor<1x3x1x2xf32>) -> tensor<6xf32>
+    %both = graph.concat %weighed, %sums dim = 0 : (tensor<6xf32>, tensor<6xf32>) -> tensor<12xf32>
+    return %both : tensor<12xf32>
+  })");
+  double two = std::log(2), six = std::log(6);
+  std::vector<double> all =
+      run(program, {{1, 1, 1, 1, 1, 1}, {0, 0, 0, 0}, {1, 2, 4, 8}, {0, 2, -1}, {two, six}});
+  expectNear(all, {1.0 / 3, 1.0 / 7, 7.0 / 5, 7.0 / 9, 0, 0, std::log(3), std::log(7), std::log(5),
+                   std::log(9), two, six});
+}
+
 TEST(GraphReference, CacheUpdateSkipsInertAndOutsidePositions) {
   expectNear(
       run("%c: tensor<2x1x2x1x1xf32>, %u: tensor<1x3x1x1xf32>, %i: tensor<i32>, %p: tensor<1x3xi32>",

@@ -184,6 +184,20 @@ TEST(GraphRule, AttentionPassesHeadsAndGroups) {
   EXPECT_EQ(rule.linear, (Groups{{2}}));
 }
 
+// Sinks lie as the heads they belong to, before the keys of rows that weights are dropped by.
+TEST(GraphRule, SinksLieAsTheirHeads) {
+  ShardingRule rule = ruleOf(
+      "%q: tensor<2x4x3x5x8xf32>, %k: tensor<2x16x3x8xf32>, %v: tensor<2x16x3x6xf32>, %p: tensor<2x4xi32>, "
+      "%s: tensor<3x5xf32>, %d: tensor<2x4x3x5xi64>, %share: tensor<f32>",
+      "graph.attention %q, %k, %v, %p sinks %s dropout %d, %share scale = 1.0 : (tensor<2x4x3x5x8xf32>, "
+      "tensor<2x16x3x8xf32>, tensor<2x16x3x6xf32>, tensor<2x4xi32>, tensor<3x5xf32>, tensor<2x4x3x5xi64>, "
+      "tensor<f32>) -> tensor<2x4x3x5x6xf32>");
+  EXPECT_EQ(rule.toString(),
+            "([i, j, k, l, m], [i, n, k, m], [i, n, k, o], [i, j], [k, l], [i, j, k, l], []) "
+            "-> ([i, j, k, l, o]) need_replication={m, n}");
+  EXPECT_EQ(rule.linear, (Groups{{2}}));
+}
+
 // A sum of log-sum-exps is none: with the second result nothing may be partial.
 TEST(GraphRule, LogSumExpLiesAsItsQueries) {
   ShardingRule rule = ruleOf(

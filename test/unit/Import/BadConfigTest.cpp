@@ -37,6 +37,8 @@ TEST_P(BadConfig, IsOneLineThatNamesTheSetting) {
     config[mixtral ? "num_local_experts" : "num_experts"] = 5;
     config["num_experts_per_tok"] = 2;
   }
+  if (family == "gpt_oss")
+    config = gptOssConfig();
   config.merge_patch(json::parse(GetParam().patch));
   TempModel directory(config);
   std::string message = failureOf(directory.path());
@@ -146,6 +148,14 @@ INSTANTIATE_TEST_SUITE_P(
         BadSetting{"llama", R"({"architectures": ["DeepseekV3ForCausalLM"]})",
                    "\"DeepseekV3ForCausalLM\" is not implemented; implemented: LlamaForCausalLM"},
         BadSetting{"llama", R"({"num_local_experts": 8})", "num_local_experts"},
+        BadSetting{"gpt_oss", R"({"num_experts_per_tok": 6})", "num_experts_per_tok): is 6 of 5 experts"},
+        BadSetting{"gpt_oss", R"({"rope_scaling": null})", "rope_scaling): is missing"},
+        BadSetting{"gpt_oss", R"({"sliding_window": null})", "sliding_window): is null, but layers slide"},
+        BadSetting{"gpt_oss", R"({"hidden_act": "gelu"})", "hidden_act): the value gelu"},
+        BadSetting{"gpt_oss", R"({"swiglu_limit": 0})", "swiglu_limit): is 0, must be a positive number"},
+        BadSetting{"gpt_oss", R"({"quantization_config": {"quant_method": "awq"}})",
+                   "quantization_config.quant_method): the value awq"},
+        BadSetting{"gpt_oss", R"({"quantization_config": {}})", "quant_method): the value"},
         BadSetting{"mixtral", R"({"num_experts_per_tok": 6})", "num_experts_per_tok): is 6 of 5 experts"},
         BadSetting{"mixtral", R"({"num_local_experts": 0})", "num_local_experts): is 0"},
         BadSetting{"qwen3_moe", R"({"num_experts_per_tok": 6})", "num_experts_per_tok): is 6 of 5 experts"},

@@ -10,6 +10,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::importer;
@@ -70,6 +72,25 @@ TEST_F(Families, PaddingChoosesNoExpert) {
   EXPECT_EQ(found, 1);
 }
 
+// Every other layer of GPT-OSS slides, the first one too; all have sinks, and gates that are clamped.
+TEST_F(Families, GptOssHasSinksInLayersOfTwoKinds) {
+  EXPECT_EQ(windows(gptOssConfig()), (std::vector<int64_t>{7, 0}));
+  auto module = import(gptOssConfig());
+  module->walk([&](graph::AttentionOp op) {
+    ASSERT_TRUE(op.getSinks());
+    EXPECT_EQ(op.getSinks().getType().getShape(), (llvm::ArrayRef<int64_t>{2, 3}));
+  });
+  std::set<float> limits;
+  auto note = [&](Value number) {
+    auto constant = number.getDefiningOp<graph::ConstantOp>();
+    ASSERT_TRUE(constant);
+    limits.insert(llvm::cast<mlir::DenseFPElementsAttr>(constant.getValue()).getSplatValue<float>());
+  };
+  module->walk([&](graph::MinimumOp op) { note(op.getRhs()); });
+  module->walk([&](graph::MaximumOp op) { note(op.getRhs()); });
+  EXPECT_EQ(limits, (std::set<float>{-2.5f, 2.5f}));
+}
+
 TEST_F(Families, HaveThePublishedNumberOfParameters) {
   auto sizes = [](int width, int ffn, int layers, int heads, int kvHeads, int vocab, bool tied) -> json {
     return {{"hidden_size", width},           {"intermediate_size", ffn},
@@ -97,7 +118,11 @@ TEST_F(Families, HaveThePublishedNumberOfParameters) {
   mixtral.update({{"num_local_experts", 8}, {"num_experts_per_tok", 2}, {"sliding_window", nullptr}});
   qwen3Moe.update(
       {{"head_dim", 128}, {"num_experts", 128}, {"num_experts_per_tok", 8}, {"moe_intermediate_size", 768}});
+  json gptOss = gptOssConfig();
+  gptOss.update(sizes(2880, 2880, 24, 64, 8, 201088, false));
+  gptOss.update({{"head_dim", 64}, {"num_local_experts", 32}, {"num_experts_per_tok", 4}});
   const std::pair<json, int64_t> published[] = {
+      {gptOss, 20'914'757'184},
       {decoderConfig("MixtralForCausalLM", "mixtral", mixtral), 46'702'792'704},
       {decoderConfig("Qwen3MoeForCausalLM", "qwen3_moe", qwen3Moe), 30'532'122'624},
       {mistral(sizes(4096, 14336, 32, 32, 8, 32000, false)), 7'241'732'096},

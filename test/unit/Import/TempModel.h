@@ -64,6 +64,15 @@ inline nlohmann::json gptNeoxConfig() {
     "rotary_pct": 0.5})");
 }
 
+/// Two layers of three heads on each of 2 KV heads, and 2 of 5 experts.
+inline nlohmann::json gptOssConfig() {
+  return nlohmann::json::parse(
+      R"({"architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "hidden_size": 48, "num_attention_heads": 6,
+    "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 80, "num_hidden_layers": 2, "vocab_size": 389, "rms_norm_eps": 1e-5,
+    "sliding_window": 7, "num_local_experts": 5, "num_experts_per_tok": 2, "swiglu_limit": 2.5, "rope_theta": 150000,
+    "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "truncate": false}})");
+}
+
 /// The module of `path`, or a failed test.
 inline mlir::OwningOpRef<mlir::ModuleOp> importOrFail(mlir::MLIRContext &context, const std::string &path,
                                                       const importer::ImportOptions &options = {}) {

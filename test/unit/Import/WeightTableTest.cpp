@@ -79,6 +79,34 @@ TEST(WeightSource, HeadByHeadEveryGroupHasItsPieces) {
   EXPECT_EQ(s.slice, (Sizes{0, 2, 3, 4, 0, 8}));
 }
 
+// Gate and up of an expert by turns, outputs first or inputs first; a tensor of one weight is not cut.
+TEST(WeightSource, AlternatingOutputsOfExperts) {
+  Weight gate{"gate", {{"expert", 3}, {"ffn", 6}, {"hidden", 8}}, 1, 4}, up = gate, down = gate;
+  up.name = "up", down.name = "down";
+  auto table = [](StorageOrder order) {
+    return WeightTable{
+        {{"gate", "l.{}.gu", order}, {"up", "l.{}.gu", order}, {"down", "l.{}.d", order}}, "", {}};
+  };
+  WeightSource s = weightSource(up, {down, up, gate}, table(StorageOrder::ExpertAlternating), false);
+  EXPECT_EQ(s.file, (Sizes{3, 12, 8}));
+  EXPECT_EQ(s.reshape, (Sizes{3, 6, 2, 8}));
+  EXPECT_EQ(s.slice, (Sizes{0, 3, 0, 6, 1, 2, 0, 8}));
+  EXPECT_TRUE(s.permute.empty());
+  s = weightSource(gate, {down, up, gate}, table(StorageOrder::ExpertInputMajor), false);
+  EXPECT_EQ(s.file, (Sizes{3, 8, 12}));
+  EXPECT_EQ(s.reshape, (Sizes{3, 8, 6, 2}));
+  EXPECT_EQ(s.slice, (Sizes{0, 3, 0, 8, 0, 6, 0, 1}));
+  EXPECT_EQ(s.permute, (Sizes{0, 2, 3, 1}));
+  s = weightSource(down, {down, up, gate}, table(StorageOrder::ExpertInputMajor), false);
+  EXPECT_EQ(s.file, (Sizes{3, 8, 6}));
+  EXPECT_TRUE(s.slice.empty());
+  gate.dims.pop_back(), up.dims.pop_back(); // biases
+  gate.inDims = up.inDims = 0;
+  s = weightSource(up, {up, gate}, table(StorageOrder::ExpertAlternating), false);
+  EXPECT_EQ(s.file, (Sizes{3, 12}));
+  EXPECT_EQ(s.slice, (Sizes{0, 3, 0, 6, 1, 2}));
+}
+
 TEST(WeightSource, PrefixIsLeftOutWhereTheFileDoes) {
   WeightTable table{{{"k", "transformer.l.{}.k"}}, "transformer.", {}};
   EXPECT_EQ(weightSource(k, {k}, table, false).tensor, "transformer.l.{}.k");

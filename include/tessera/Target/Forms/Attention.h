@@ -40,6 +40,8 @@ struct AttentionShape {
   int64_t page = 0;
   /// Weights are dropped from as `graph.attention` says.
   bool dropout = false;
+  /// Of a score for each head beside those of its keys, [KVH, G] of f32, bf16 or f16; null: there is none.
+  mlir::Type sinkType;
   mlir::Type elementType; ///< of q and out: f32, bf16 or f16; computed in f32. Null: f32
   mlir::Type keyType;     ///< of k and v, the same ones. Null: elementType
 };
@@ -48,6 +50,7 @@ struct AttentionShape {
 struct AttentionArguments {
   mlir::Value q, k, v, positions, out;
   mlir::Value pages;    ///< null without pages
+  mlir::Value sinks;    ///< null without sinks
   mlir::Value dropKeys; ///< of query rows, and the share that is dropped; null without dropout
   mlir::Value dropShare;
   mlir::Value logSumExp; ///< null without that output
@@ -58,13 +61,14 @@ struct AttentionArguments {
 
 /// The function of an attention kernel, without a body and outside of any module:
 ///   name(q [B,S,KVH,G,Dh], k [(L,)B,T,KVH,Dh], v [(L,)B,T,KVH,Dv], positions i32 [B,S(,2)], (pages
-///   i32 [B,T/page],) (keys of rows i64 [B,S,KVH,G], share that is dropped f32 [],)
+///   i32 [B,T/page],) (sinks [KVH,G],) (keys of rows i64 [B,S,KVH,G], share that is dropped f32 [],)
 ///        out [B,S,KVH,G,Dv], (lse f32 [B,S,KVH,G],) (scratch f32 [N],) (layer: index,) base: index, begin:
 ///        index, end: index)
 ///        -> (out (, lse) (, scratch))
 /// Key j has position base + j. Query (b, i) sees the keys at positions p <= positions[b,
 /// i] (and p > positions[b, i] - window; with two numbers at positions[b, i] those from the second to the
-/// first); positions[b, i] = -1, or no key in sight, gives 0. Keys above the largest position of a block of
+/// first); positions[b, i] = -1, or no key in sight, gives 0. A sink is a key more of its head, with this
+/// score, without a value, in everybody's sight. Keys above the largest position of a block of
 /// queries are not read. The scratch is memory of the kernel's own use.
 struct AttentionFunction : exec::KernelShell {
   AttentionFunction(mlir::Location loc, llvm::StringRef name, const AttentionShape &shape,

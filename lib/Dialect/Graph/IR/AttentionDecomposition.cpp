@@ -39,7 +39,11 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder, ValueRange operand
   AttentionScores<AttentionOp> p(builder, *this, operands);
   int64_t width = sizeOf(getValue(), 3), last = rankOf(getResult()) - 1;
   Value scores = p.whereSeen(p.capped(p.rawScores()), -kInfinity);
-  Value largest = p.binary<MaximumOp>(p.reduce(ReduceKind::max, scores), p.number(kLeastMaximum));
+  Value largest = p.binary<MaximumOp>(p.reduce(ReduceKind::max, scores), p.number(kLeastMaximum)), sinks;
+  if (getSinks()) { // [kv_heads, group, 1]
+    sinks = p.wide(p.column(operands[getSinksMutable()[0].getOperandNumber()]));
+    largest = p.binary<MaximumOp>(largest, sinks);
+  }
   Value weights = p.unary<ExpOp>(p.binary<SubOp>(scores, largest));
   Value sums[] = {p.einsum(p.perQuery(width), p.dropped(weights), operands[2], "bshgc,bchv->bshgv"),
                   p.reduce(ReduceKind::sum, weights)};
@@ -49,8 +53,12 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder, ValueRange operand
     offsets.push_back(at);
     return SliceOp::create(builder, getLoc(), p.perQuery(size), both, builder.getDenseI64ArrayAttr(offsets));
   };
+  // Behind the combined sum: a rank's own part of it would count the sink once for each rank.
+  Value total = piece(width, 1);
+  if (sinks)
+    total = p.binary<AddOp>(total, p.unary<ExpOp>(p.binary<SubOp>(sinks, largest, largest)));
   // The largest score has weight 1: only the sum of a query that sees nothing is below 1, and its result 0.
-  Value total = p.binary<MaximumOp>(piece(width, 1), p.number(1));
+  total = p.binary<MaximumOp>(total, p.number(1));
   SmallVector<Value> results = {p.narrow(p.binary<DivOp>(piece(0, width), total))};
   if (getLogSumExp())
     results.push_back(logSumExp(*this, builder, p, largest, total));

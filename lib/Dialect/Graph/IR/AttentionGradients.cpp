@@ -31,8 +31,16 @@ Operation *AttentionOp::withStatistics(OpBuilder &builder) {
     return nullptr;
   auto perQuery = RankedTensorType::get(getQuery().getType().getShape().drop_back(), builder.getF32Type());
   return AttentionOp::create(builder, getLoc(), getResult().getType(), perQuery, getQuery(), getKey(),
-                             getValue(), getPositions(), getPages(), getDropKeys(), getDropShare(),
-                             getScaleAttr(), getWindowAttr(), getSoftcapAttr(), getPageAttr());
+                             getValue(), getPositions(), getPages(), getSinks(), getDropKeys(),
+                             getDropShare(), getScaleAttr(), getWindowAttr(), getSoftcapAttr(),
+                             getPageAttr());
+}
+
+/// Of sinks [kv_heads, group]: each is a column of the softmax without a value, so that its slope is
+/// -weight * delta, summed over batch and seq.
+static Value sinkGradient(GradientProgram &p, Value sinks, Value logSumExp, Value delta) {
+  Value weight = p.unary<ExpOp>(p.sub(p.wide(sinks), logSumExp, logSumExp));
+  return p.given(p.neg(p.folded(ReduceKind::sum, p.mul(weight, delta), {0, 1})), sinks);
 }
 
 SmallVector<Value> AttentionOp::differentiate(OpBuilder &builder, Known gradients, Wanted wanted) {
@@ -60,6 +68,9 @@ SmallVector<Value> AttentionOp::differentiate(OpBuilder &builder, Known gradient
     result[K] = wanted[K] ? Value(both.getKeyGradient()) : Value();
     result[V] = wanted[V] ? Value(both.getValueGradient()) : Value();
   }
+  if (getSinks())
+    if (unsigned number = getSinksMutable()[0].getOperandNumber(); wanted[number])
+      result[number] = sinkGradient(p, getSinks(), getLogSumExp(), delta);
   return result;
 }
 

@@ -98,15 +98,19 @@ LogicalResult AttentionOp::evaluate(Tensors operands, const ReferenceContext &, 
   ReferenceTensor result(getResult().getType()), logSumExp;
   if (getLogSumExp())
     logSumExp = ReferenceTensor(cast<RankedTensorType>(getLogSumExp().getType()));
+  // One number for each head of [kv_heads, group].
+  const ReferenceTensor *sinks = getSinks() ? &operands[getSinksMutable()[0].getOperandNumber()] : nullptr;
   attention.forEachQuery([&](const Query &query) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    double largest = -infinity, sum = 0;
+    double sink = sinks ? sinks->f[size_t(query.row % sinks->size())] : -infinity, largest = sink, sum = 0;
     for (int64_t j = query.begin; j < query.end; ++j)
       largest = std::max(largest, query.scores[j]);
     for (int64_t j = query.begin; j < query.end; ++j)
       sum += std::exp(query.scores[j] - largest);
+    if (sink != -infinity)
+      sum += std::exp(sink - largest);
     if (getLogSumExp())
-      logSumExp.f[query.row] = query.begin < query.end ? largest + std::log(sum) : -infinity;
+      logSumExp.f[query.row] = largest != -infinity ? largest + std::log(sum) : -infinity;
     double *out = &result.f[query.row * attention.valueWidth];
     for (int64_t j = query.begin; j < query.end; ++j) {
       double weight = std::exp(query.scores[j] - largest) / sum * attention.kept(query, j);

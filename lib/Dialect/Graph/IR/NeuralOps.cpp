@@ -256,7 +256,7 @@ static LogicalResult verifyPages(Operation *op, Value pages, std::optional<uint6
     return failure();
   RuleBuilder sizes(op);
   int64_t context = sizes.size(operandDim(operand, dim)),
-          count = sizes.size(operandDim(int(op->getNumOperands()) - 1, 1));
+          count = sizes.size(operandDim(/*tensor=*/4, 1)); // of both ops that have a table
   // A page that is too large would overflow the product.
   if (int64_t(*page) < 1 || int64_t(*page) > context || count * int64_t(*page) != context)
     return op->emitOpError() << "has " << count << " pages of " << int64_t(*page)
@@ -275,6 +275,16 @@ LogicalResult inner::verifyDropped(Operation *op, NamedValue query, Value keys, 
   return expectRank(op, {"drop_share", share}, 0);
 }
 
+/// `sinks` [kv_heads, group] of a `query`.
+static LogicalResult verifySinks(Operation *op, NamedValue query, Value sinks) {
+  if (!sinks)
+    return success();
+  NamedValue named{"sinks", sinks};
+  if (failed(expectRank(op, named, 2)) || failed(expectNoF64(op, named)))
+    return failure();
+  return expectSameSizes(op, named, 0, query, 2, 2);
+}
+
 LogicalResult AttentionOp::verify() {
   NamedValue q{"query", getQuery()}, v{"value", getValue()}, result{"result", getResult()};
   if (getPages() && getDropKeys())
@@ -283,7 +293,7 @@ LogicalResult AttentionOp::verify() {
       failed(verifyAttentionOperands(*this, getOperands(), getScale(), getWindow(), getSoftcap())) ||
       failed(expectRank(*this, result, 5)) || failed(expectSameElements(*this, q, result)) ||
       failed(expectSameSizes(*this, result, 0, q, 0, 4)) || failed(expectSameSize(*this, result, 4, v, 3)) ||
-      failed(verifyPages(*this, getPages(), getPage(), q, 1, 1)))
+      failed(verifyPages(*this, getPages(), getPage(), q, 1, 1)) || failed(verifySinks(*this, q, getSinks())))
     return failure();
   if (!getLogSumExp())
     return success();

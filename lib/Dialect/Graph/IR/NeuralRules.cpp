@@ -140,14 +140,18 @@ OpCost RopeOp::getCost() { return streamingCost(*this, 3 * elements(getResult())
 
 ShardingRule AttentionOp::getShardingRule() {
   RuleBuilder builder(*this);
-  enum { Q, K, V, P, Pages, DropKeys = Pages }; // never both
+  enum { Q, K, V, P, Pages };
+  // Sinks stand behind the pages, and keys of rows behind both.
+  int sinks = getPages() ? Pages + 1 : Pages, dropKeys = getSinks() ? sinks + 1 : sinks;
   /// The log-sum-exp, if asked for, has the result's first four dimensions.
   auto add = [&](SmallVector<TensorDim> places, int dim) {
     places.push_back(resultDim(0, dim));
     if (getLogSumExp())
       places.push_back(resultDim(1, dim));
     if (getDropKeys())
-      places.push_back(operandDim(DropKeys, dim));
+      places.push_back(operandDim(dropKeys, dim));
+    if (getSinks() && dim >= 2)
+      places.push_back(operandDim(sinks, dim - 2));
     builder.add(places);
   };
   SmallVector<TensorDim> batch = {operandDim(Q, 0), operandDim(K, 0), operandDim(V, 0), operandDim(P, 0)};
@@ -174,7 +178,8 @@ OpCost AttentionOp::getCost() {
   double context = double(sizeOf(getKey(), 1));
   double scores = 2 * context * elements(getQuery()), values = 2 * context * elements(getResult());
   double rows = elements(getQuery()) / double(sizeOf(getQuery(), 4));
-  return streamingCost(*this, scores + values + (getDropKeys() ? 19 : 5) * context * rows);
+  double sinks = getSinks() ? 2 * rows : 0; // its weight, and the sum with it
+  return streamingCost(*this, scores + values + (getDropKeys() ? 19 : 5) * context * rows + sinks);
 }
 
 ShardingRule CacheUpdateOp::getShardingRule() {

@@ -141,8 +141,10 @@ def Graph_AttentionOp : Graph_Op<"attention", [AttrSizedOperandSegments, Declare
     `window` is given, j > positions[b, i] - window. A query that sees nothing (position -1) gives 0.
     Positions [batch, seq, 2] say, for each query, the last key that it may see and the first: of rows that hold several documents.
     `softcap`: scores become softcap * tanh(scores / softcap).
-    A second result, if asked for, is log(sum(exp(scores))) of every query [batch, seq, kv_heads, group] in f32, -infinity where it sees nothing: what backward
-    reads in place of the weights. `graph-differentiate` asks for it.
+    `sinks` [kv_heads, group]: a score of each head that stands beside those of the keys in every softmax and has no value (arXiv 2309.17453; learned: GPT-OSS).
+    Neither `scale` nor `softcap` changes it, and a query that sees nothing still gives 0.
+    A second result, if asked for, is log(sum(exp(scores))) of every query [batch, seq, kv_heads, group] in f32, the sink's among them; -infinity where it sees nothing and
+    there is no sink: what backward reads in place of the weights. `graph-differentiate` asks for it.
     With `pages` [batch, n] i32 keys and values are found as `cache_update` writes them, in pages of `page` positions: key j of row b stands at
     j + pages[b, j / page] * page of k and v, whose context is n * page. Positions stay those of the text. There is no gradient then.
     With `dropout` the weights, after their sum is taken, are dropped from as `graph.dropout` does: `drop_keys` [batch, seq, kv_heads, group] are the keys of rows, key j is column j, and
@@ -154,14 +156,15 @@ def Graph_AttentionOp : Graph_Op<"attention", [AttrSizedOperandSegments, Declare
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, Graph_I32Tensor:$positions,
-      Optional<Graph_I32Tensor>:$pages, Optional<RankedTensorOf<[I64]>>:$drop_keys, Optional<RankedTensorOf<[F32]>>:$drop_share,
+      Optional<Graph_I32Tensor>:$pages, Optional<Graph_FloatTensor>:$sinks, Optional<RankedTensorOf<[I64]>>:$drop_keys, Optional<RankedTensorOf<[F32]>>:$drop_share,
       F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap, OptionalAttr<I64Attr>:$page, UnitAttr:$drops);
   let results = (outs Graph_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$log_sum_exp);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$query, "::mlir::Value":$key, "::mlir::Value":$value,
       "::mlir::Value":$positions, "::mlir::FloatAttr":$scale, "::mlir::IntegerAttr":$window, "::mlir::FloatAttr":$softcap), [{
-    build($_builder, $_state, result, ::mlir::Type(), query, key, value, positions, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(), scale, window, softcap, ::mlir::IntegerAttr());
+    build($_builder, $_state, result, ::mlir::Type(), query, key, value, positions, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(), ::mlir::Value(), scale, window, softcap,
+        ::mlir::IntegerAttr());
   }]>];
-  let assemblyFormat = [{$query `,` $key `,` $value `,` $positions (`pages` $pages^ `of` $page)? (`dropout` $drop_keys^ `,` $drop_share)? `scale` `=` $scale (`drops` $drops^)? attr-dict
+  let assemblyFormat = [{$query `,` $key `,` $value `,` $positions (`pages` $pages^ `of` $page)? (`sinks` $sinks^)? (`dropout` $drop_keys^ `,` $drop_share)? `scale` `=` $scale (`drops` $drops^)? attr-dict
       `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
