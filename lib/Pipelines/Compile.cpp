@@ -21,6 +21,7 @@
 
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "tessera/Interfaces/Interfaces.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -85,6 +86,16 @@ static Status checkEnvironment(const CompileOptions &options) {
   if (Status s = checkMesh(options); !s)
     return s;
   return checkPipeline(options);
+}
+
+/// A flag that would say nothing is a mistake. Of stages no single one can tell.
+static Status checkCaches(ModuleOp module, const CompileOptions &options) {
+  bool looksBack = false;
+  module.walk([&](PositionMixingOpInterface) { looksBack = true; });
+  if (options.cache.empty() || looksBack)
+    return {};
+  return Failure{"cannot compile", "--cache=" + options.cache,
+                 options.model + " keeps no keys and values: no layer has attention", "leave the flag out"};
 }
 
 static Status dumpRung(ModuleOp module, Rung rung, const CompileOptions &options) {
@@ -182,6 +193,8 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   if (!loaded)
     return loaded.takeFailure();
   OwningOpRef<ModuleOp> module = loaded.take();
+  if (Status s = checkCaches(*module, options); !s)
+    return s;
   llvm::errs() << idleAxes(*module, options);
 
   std::vector<Explanation> explanations; // of the program, or of each that stages have

@@ -90,6 +90,16 @@ private:
     options.dtype = value.str();
     return {};
   }
+  Status cache(StringRef flag, StringRef value) {
+    if (value == "q8_0")
+      return badFlag(flag + "=" + value, "caches in blocks are not implemented",
+                     "choose bf16 or f16, half of f32's bytes");
+    Result<int> type = readChoice(flag, value, {{"f32", "bf16", "f16"}});
+    if (!type)
+      return type.takeFailure();
+    options.cache = value.str();
+    return {};
+  }
   Status templateName(StringRef flag, StringRef value) {
     std::vector<llvm::StringLiteral> known;
     for (const Template &one : kTemplates) {
@@ -213,6 +223,7 @@ Parser::Reader Parser::readerOf(unsigned id) {
       {OPT_task, &Parser::task},
       {OPT_target, &Parser::target},
       {OPT_dtype, &Parser::dtype},
+      {OPT_cache, &Parser::cache},
       {OPT_mesh, &Parser::mesh},
       {OPT_cluster, &Parser::cluster},
       {OPT_shard, &Parser::shard},
@@ -378,6 +389,9 @@ Status Parser::checkTask() {
         return badFlag(flag, "belongs to training", "give --task=train as well, or leave the flag out");
     return {};
   }
+  if (!options.cache.empty())
+    return badFlag("--cache=" + options.cache, "training keeps no keys and values between steps",
+                   "leave one of the flags out");
   options.isRecomputeGiven = seen.contains(OPT_recompute);
   if (options.target != "cpu")
     return badFlag("--target=" + options.target, "training is not implemented for it", "choose --target=cpu");

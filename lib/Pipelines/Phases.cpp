@@ -52,6 +52,7 @@ static void buildStep(OpPassManager &whole, const CompileOptions &options) {
   step.maxSeqLen = options.maxSeqLen;
   step.chunk = options.chunk;
   step.draws = true;
+  step.cache = options.cache;
   if (auto target = resolveTarget(options.target, options.targetOptions)) {
     step.largestChunk = (*target)->tiling().prefillChunk;
     step.chunkTokens = (*target)->tiling().prefillTokens;

@@ -1,3 +1,4 @@
+#include "NumberPolicy.h"
 #include "PipelineReport.h"
 #include "ReportText.h"
 #include "tessera/runtime/pipeline/StageBytes.h"
@@ -62,6 +63,7 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
                        {"chunk", m.generate->chunk},
                        {"max_seq_len", m.generate->maxSeqLen},
                        {"vocab", m.generate->vocab}}},
+                     {"numbers", numbersJson(stages, driver)},
                      {"pipeline",
                       {{"axis", stages.spec().axis},
                        {"groups", stages.groups()},
@@ -92,6 +94,7 @@ std::string describeGenerating(const StagePrograms &stages, const Driver &driver
                                        milliseconds(predicted["token"][s]) + " a token") +
             "\n";
   }
+  page += policyText(info["numbers"]);
   page += sharedText(info["pipeline"]["shared"]);
   for (size_t at = 0; at < ranks.size(); ++at)
     page += rankText(int64_t(at), ranks[at]);

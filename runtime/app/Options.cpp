@@ -25,7 +25,7 @@ constexpr const char *flagsOfTheCompiler[] = {
     "--task",        "--target",      "--cpu",       "--grain",         "--page",       "--memory",
     "--recompute",   "--overlap",     "--optimizer", "--micro-batches", "--grad-dtype", "--loss-scale",
     "--loss-chunks", "--machine",     "--check",     "--embed-weights", "--compile-to", "--dump-rungs",
-    "--explain",     "--report",      "--pipeline",  "--stages",        "--chunk"};
+    "--explain",     "--report",      "--pipeline",  "--stages",        "--chunk",      "--cache"};
 
 } // namespace
 

@@ -1,4 +1,5 @@
 #include "PipelineReport.h"
+#include "NumberPolicy.h"
 #include "ReportText.h"
 #include "tessera/runtime/pipeline/Prediction.h"
 #include "tessera/runtime/pipeline/StageBytes.h"
@@ -143,6 +144,13 @@ std::string sharedText(const Json &shared) {
   return text;
 }
 
+Json numbersJson(const StagePrograms &stages, const Driver &driver) {
+  NumberPolicy numbers;
+  for (const Manifest &manifest : stages.manifests())
+    numbers.add(manifest, WeightPlan(manifest, driver), stages.whole().generate ? stages.groups() : 1);
+  return numbers.json();
+}
+
 static Json infoJson(const StagePrograms &stages, const Driver &driver) {
   const Manifest &m = stages.whole();
   Json axes = Json::object();
@@ -169,6 +177,7 @@ static Json infoJson(const StagePrograms &stages, const Driver &driver) {
           {"mesh", axes},
           {"ranks", m.mesh.size()},
           {"train", train},
+          {"numbers", numbersJson(stages, driver)},
           {"pipeline",
            {{"axis", stages.spec().axis},
             {"schedule", stages.spec().schedule},
@@ -282,6 +291,7 @@ std::string describePipeline(const StagePrograms &stages, const Driver &driver, 
                : "") +
           "; " + giga(pipeline["stages"][s]["flops"]) + " a step\n";
   }
+  page += policyText(info["numbers"]);
   page += sharedText(pipeline["shared"]);
   for (size_t at = 0; at < pipeline["ranks"].size(); ++at)
     page += rankText(int64_t(at), pipeline["ranks"][at]);

@@ -21,6 +21,8 @@ std::string rankText(int64_t at, const nlohmann::ordered_json &rank);
 // Weights that several stages hold a copy of each: of a tied table its rows and the head. And to people.
 nlohmann::ordered_json sharedJson(const StagePrograms &stages);
 std::string sharedText(const nlohmann::ordered_json &shared);
+// Held, computed, accumulated, cached: of one copy of each stage, with the caches of all groups of rows.
+nlohmann::ordered_json numbersJson(const StagePrograms &stages, const Driver &driver);
 // `layers 3 to 5`, `layer 3`, `no layers`.
 std::string layersText(const PipelineSpec::Stage &stage);
 

@@ -1,4 +1,5 @@
 #include "Report.h"
+#include "NumberPolicy.h"
 #include "PeakFlops.h"
 #include "ReportText.h"
 #include "Terminal.h"
@@ -207,13 +208,7 @@ static Json memoryJson(const Manifest &m, const WeightPlan &plan) {
     const ParamSpec &spec = *plan.param(i).spec;
     std::string type = io::traits(spec.dtype).name;
     bool isMaster = m.train && spec.variable && !m.dtype.empty() && type != m.dtype;
-    auto &kind = memory[spec.isState() ? "moments" : isMaster ? "masters" : "parameters"];
-    const WeightPlan::Param &p = plan.param(i);
-    if (!spec.isHeldInBlocks())
-      kind[type] += plan.bytes(i);
-    for (int64_t layer = 0; layer < p.layers && spec.isHeldInBlocks(); ++layer)
-      kind[io::dtypeName(spec.heldType(layer))] +=
-          p.layerOffsets[size_t(layer) + 1] - p.layerOffsets[size_t(layer)];
+    addHeldBytes(plan, i, memory[spec.isState() ? "moments" : isMaster ? "masters" : "parameters"]);
   }
   return memory;
 }
@@ -268,6 +263,9 @@ static Json infoJson(const ts_program &program, const Manifest &m) {
                {"padding", paddingJson(m)},
                {"steps", steps}};
   info["memory"] = memoryJson(m, plan);
+  NumberPolicy numbers;
+  numbers.add(m, plan);
+  info["numbers"] = numbers.json();
   if (m.train)
     info["saved"] = savedJson(m);
   if (m.train) {
@@ -342,6 +340,7 @@ static std::string programText(const Manifest &m, const Json &info) {
     for (const auto &[type, bytes] : types.items())
       kinds += (kinds.empty() ? "" : ", ") + kind + " " + mega(bytes.get<double>()) + " " + type;
   text += "memory       " + kinds + "\n";
+  text += policyText(info["numbers"]);
   for (const Json &p : info["products"])
     text += "products     " + p["x"].get<std::string>() + " by weights of " +
             p.value("held", p["weight"].get<std::string>()) + ", added up in " +

@@ -356,6 +356,21 @@ TEST(Info, IsOneLineOfJsonThatAddsUp) {
   EXPECT_EQ(shell(program("1") + " info").status, 0);
 }
 
+// Weights are held, and one of the states is a cache: seeds and lengths are none.
+TEST(Info, SaysWhatNumbersAre) {
+  Outcome o = shell(program("dp2tp2") + " info --json");
+  ASSERT_EQ(o.status, 0) << o.err;
+  json info = json::parse(o.out), numbers = info["numbers"];
+  EXPECT_EQ(numbers["held"], json::array({{{"type", "f32"}, {"bytes", info["weight_bytes"][0]}}}));
+  EXPECT_EQ(numbers["computed"], json::array({"f32"}));
+  EXPECT_EQ(numbers["accumulated"], json::array({"f32"}));
+  ASSERT_EQ(info["states"][0]["name"], "cache");
+  EXPECT_EQ(numbers["cached"], json::array({{{"type", "f32"}, {"bytes", info["states"][0]["bytes"]}}}));
+  const std::string page = shell(program("1") + " info").out;
+  EXPECT_NE(page.find("\nnumbers      held f32 "), std::string::npos) << page;
+  EXPECT_NE(page.find(", computed f32, accumulated f32, cached f32 "), std::string::npos) << page;
+}
+
 TEST(Bench, IsOneLineOfJson) {
   Outcome o = shell(program("tp2") + " bench --json --prompt-len=9 --decode=4 --init=random:1");
   ASSERT_EQ(o.status, 0) << o.err;

@@ -13,7 +13,7 @@ for flag in ("--compiler", "--model", "--out"):
 args = parser.parse_args()
 COMMANDS = ["generate", "chat", "train", "bench", "plot", "info"]
 VALUES = {"--tokens": "1,2", "--beta1": "0", "--beta2": "0", "--momentum": "0", "--dropout": "0", "--template-arg": "a=1", "--init": "random:1", "--schedule": "linear", "--completion": "fish", "--trace-steps": "1:2", "--task": "train",
-          "--dtype": "f32", "--target": "cpu", "--template": "tp", "--mesh": "tp=2", "--shard": "heads=tp", "--cpu": "any", "--optimizer": "sgd", "--overlap": "on", "--memory": "1G",
+          "--dtype": "f32", "--cache": "bf16", "--target": "cpu", "--template": "tp", "--mesh": "tp=2", "--shard": "heads=tp", "--cpu": "any", "--optimizer": "sgd", "--overlap": "on", "--memory": "1G",
           "--grad-dtype": "bf16", "--compile-to": "spmd", "--pipeline": "1f1b", "--recompute": "full", "--dump-rungs": args.out + ".rungs"}
 count = 0
 

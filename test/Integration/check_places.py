@@ -1,6 +1,6 @@
 """Eight prompts of different lengths in three places, from a file, against each of them alone: tokens, text and the bits of the first one's logits.
 
-    check_places.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M]
+    check_places.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--flag F]...
 
 Answers differ in length, for the copy of the model that runs has an end token that comes up in some of them."""
 import argparse
@@ -14,6 +14,7 @@ parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--mesh")
+parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
 args = parser.parse_args()
 PROMPTS = ["the quick brown fox jumps", "a", "def f(n): return n", "x y z " * 6, "1, 2, 3", "once upon a time", "of", "it was the best of times"]
 model, listed = args.out + ".model", args.out + ".txt"
@@ -38,7 +39,7 @@ def generate(*words, text=None):
 
 
 ends([388])
-run(args.compiler, model, "--batch=3", "--max-seq-len=80", "-o", args.out, *([f"--mesh={args.mesh}"] if args.mesh else []))
+run(args.compiler, model, "--batch=3", "--max-seq-len=80", "-o", args.out, *([f"--mesh={args.mesh}"] if args.mesh else []), *args.flag)
 free = [generate(f"--prompt={prompt}")[0]["tokens"] for prompt in PROMPTS]
 seen = [token for answer in free for token in set(answer[2:])]
 ends([388, max(sorted(set(seen)), key=seen.count)])

@@ -31,9 +31,10 @@ TEST(CompileOptions, Defaults) {
 }
 
 TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
-  auto options = parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77",
-                        "model", "--cpu=x86-64-v3", "--embed-weights", "--explain", "--dump-rungs=dir",
-                        "--machine=m.json", "--task=generate", "--target=cpu", "--dtype=f32"});
+  auto options =
+      parse({"--batch=4", "-o", "out", "--mesh=dp=2,tp=2", "--shard=heads=tp", "--max-seq-len=77", "model",
+             "--cpu=x86-64-v3", "--embed-weights", "--explain", "--dump-rungs=dir", "--machine=m.json",
+             "--task=generate", "--target=cpu", "--dtype=f32", "--cache=bf16"});
   ASSERT_TRUE(bool(options)) << options.failure().message();
   EXPECT_EQ(options->mesh, "dp=2,tp=2");
   EXPECT_EQ(options->shard, "heads=tp");
@@ -43,6 +44,8 @@ TEST(CompileOptions, ReadsEveryFlagInAnyOrder) {
   EXPECT_EQ(options->targetOptions, (TargetOptions{{"cpu", "x86-64-v3"}}));
   EXPECT_TRUE(options->embedWeights && options->explain);
   EXPECT_EQ(options->dumpRungs, "dir");
+  EXPECT_EQ(options->dtype, "f32");
+  EXPECT_EQ(options->cache, "bf16");
 }
 
 TEST(CompileOptions, ReadsWhatBelongsToTraining) {
@@ -148,7 +151,8 @@ TEST(CompileOptions, HelpListsEveryFlag) {
         "--max-seq-len=N",   "--dtype=TYPE",         "--task=TASK",       "--target=TARGET",
         "--micro-batches=N", "--optimizer=NAME",     "--recompute=WHAT",  "--cpu=NAME",
         "--machine=FILE",    "--embed-weights ",     "--compile-to=RUNG", "--dump-rungs=DIR",
-        "--explain ",        "--report=FILE.html",   "--help[=man] ",     "-o OUT"}) {
+        "--explain ",        "--report=FILE.html",   "--help[=man] ",     "-o OUT",
+        "--cache=TYPE"}) {
     size_t at = text.find(std::string("  ") + flag);
     EXPECT_NE(at, std::string::npos) << flag << "\n" << text;
     EXPECT_EQ(text.find(std::string("  ") + flag, at + 1), std::string::npos) << flag;
@@ -229,6 +233,10 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "--optimizer=sgd"}, "(--optimizer=sgd): belongs to training"},
       {{"a", "--target=abacus"}, "(--target=abacus): there is no such target; choose one of cpu, cuda"},
       {{"a", "--dtype=f12"}, "choose one of f32, bf16, f16"},
+      {{"a", "--cache=f12"}, "(--cache=f12): is none of the known values; choose one of f32, bf16, f16"},
+      {{"a", "--cache=q8_0"}, "(--cache=q8_0): caches in blocks are not implemented; choose bf16 or f16"},
+      {{"a", "--task=train", "--cache=bf16"},
+       "(--cache=bf16): training keeps no keys and values between steps; leave one of the flags out"},
       {{"a", "--template=ring"}, "(--template=ring): this template is not implemented"},
       {{"a", "--template=origami"}, "choose one of ddp, zero1, zero2, fsdp, hsdp, tp, megatron, 2d"},
       {{"a", "--plan=file"}, "(--plan): reading a plan is not implemented"},

@@ -2,6 +2,7 @@
 #include "GenerateStepBuilder.h"
 
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/Transforms/Precision.h"
 
 #include <set>
 
@@ -214,7 +215,16 @@ Operation *GenerateStepBuilder::cloneResized(Operation &op, int64_t seq, IRMappi
   return copy;
 }
 
-/// Points attention `cached` (its copy) to its caches: writes the new rows, reads the layer.
+/// `operand` as a cache of `element` keeps it: rounded once, to nearest, ties to even.
+static Value asKept(OpBuilder &builder, Value operand, Type element) {
+  auto type = cast<RankedTensorType>(operand.getType());
+  if (type.getElementType() == element)
+    return operand;
+  return CastOp::create(builder, operand.getLoc(), type.clone(element), operand);
+}
+
+/// Points attention `cached` (its copy) to its caches: writes the new rows, reads the layer. What it reads of
+/// its own chunk has been rounded like the rest: how a prompt is cut into chunks changes no key.
 void GenerateStepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping,
                                         MutableArrayRef<Value> current) {
   auto copy = cast<AttentionOp>(mapping.lookup(static_cast<Operation *>(cached.op)));
@@ -226,7 +236,12 @@ void GenerateStepBuilder::cacheOperands(const CachedAttention &cached, Value ind
     op.getPagesMutable().assign(pages);
     op.setPage(uint64_t(found.page()));
   };
+  // Keys and values of one attention have one type, also where only one of them is cached.
+  int any = std::max(cached.keyCache, cached.valueCache);
   auto redirect = [&](int cache, OpOperand &operand) {
+    if (any < 0)
+      return;
+    operand.set(asKept(builder, operand.get(), caches[unsigned(any)].type.getElementType()));
     if (cache < 0)
       return;
     Value &state = current[unsigned(cache)];
@@ -363,9 +378,20 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
                                    << taken->getName().stripDialect();
         return signalPassFailure();
       }
-    GenerateStepBuilder step(forward, names, rows, context, piece, page);
+    FloatType kept = floatTypeOf(&getContext(), cache);
+    if (!kept && !cache.empty()) {
+      forward.emitError() << "cannot keep keys and values in " << cache << ": expected f32, bf16 or f16";
+      return signalPassFailure();
+    }
+    GenerateStepBuilder step(forward, names, rows, context, piece, page, kept);
     if (failed(step.analyze()))
       return signalPassFailure();
+    // A stage may have no layers; the model has.
+    if (kept && !step.hasCaches() && !forward->hasAttr(kStageAttr)) {
+      forward.emitError() << "keeps no keys and values, which a type of caches is for: no attention looks "
+                             "back at earlier positions; leave the type out";
+      return signalPassFailure();
+    }
     module->setAttr(kGenerateAttr, step.sizes());
     step.buildPrefill("prefill", piece);
     if (hasShort)

@@ -16,14 +16,17 @@ namespace tessera::graph {
 /// docs/Pipelines.md.
 class GenerateStepBuilder {
 public:
+  /// `cacheElement`: what caches keep keys and values in; null: in their own type.
   GenerateStepBuilder(mlir::func::FuncOp forward, const DimNames &names, int64_t batch, int64_t maxSeqLen,
-                      int64_t chunk, int64_t page)
+                      int64_t chunk, int64_t page, mlir::FloatType cacheElement)
       : forward(forward), names(names), positionWise(forward, names), builder(forward.getContext()),
         batch(batch), maxSeqLen(maxSeqLen), chunk(chunk), isStage(forward->hasAttr(kStageAttr)),
-        found(forward, names, batch, maxSeqLen, page) {}
+        found(forward, names, batch, maxSeqLen, page, cacheElement) {}
 
   /// Finds caches and tail. Fails with an error if the program has no step form.
   mlir::LogicalResult analyze();
+  /// False: no op looks back at earlier positions. After analyze().
+  bool hasCaches() const { return !caches.empty(); }
   /// What the runtime needs to know of the program as a whole.
   GenerateAttr sizes();
   /// False: a stage of a pipeline that hands on what it makes.

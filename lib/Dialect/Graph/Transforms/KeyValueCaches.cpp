@@ -113,6 +113,8 @@ int KeyValueCaches::add(RepeatOp repeat, Value keyOrValue, unsigned ordinal, Str
   Cache cache;
   cache.type = type.clone(
       {repeat ? int64_t(repeat.getCount()) : 1, batch_, context_, type.getDimSize(2), type.getDimSize(3)});
+  if (element_)
+    cache.type = cache.type.clone(element_);
   cache.dims = {"layer", "batch", "context", "kv_heads", "head_dim"};
   ArrayRef<StringRef> known = names_.names(keyOrValue);
   for (unsigned d : {2u, 3u})

@@ -32,10 +32,12 @@ struct CachedAttention {
 
 class KeyValueCaches {
 public:
-  /// Caches for `batch` rows of `context` positions, in pages of `page` (0: without).
+  /// Caches for `batch` rows of `context` positions, in pages of `page` (0: without), of elements `element`
+  /// (null: as keys and values have).
   KeyValueCaches(mlir::func::FuncOp function, const DimNames &names, int64_t batch, int64_t context,
-                 int64_t page)
-      : function_(function), names_(names), batch_(batch), context_(context), page_(page) {}
+                 int64_t page, mlir::FloatType element = {})
+      : function_(function), names_(names), batch_(batch), context_(context), page_(page), element_(element) {
+  }
 
   /// Finds all of the function. Fails, with an error, where a repeat holds another one or a page is negative.
   mlir::LogicalResult find();
@@ -57,6 +59,7 @@ private:
   mlir::func::FuncOp function_;
   const DimNames &names_;
   int64_t batch_, context_, page_;
+  mlir::FloatType element_;
   std::vector<Cache> caches_;
   std::vector<CachedAttention> attentions_;
 };
