@@ -8,6 +8,7 @@
 #include "OutputFiles.h"
 #include "Progress.h"
 #include "Report/Markup.h"
+#include "Versions.h"
 
 #include "tessera/Planner/PipelineExplain.h"
 #include "tessera/Planner/PipelinePlan.h"
@@ -61,6 +62,8 @@ static Status checkMesh(const CompileOptions &options) {
 /// Mistakes that can be seen before any work.
 static Status checkEnvironment(const CompileOptions &options) {
   if (Status s = checkFilesApart(options); !s)
+    return s;
+  if (Status s = checkVersions(options); !s)
     return s;
   if (options.embedWeights && isProgramText(options))
     return Failure{"cannot compile", "--embed-weights", options.model + " is a program and has no weights",
@@ -174,7 +177,11 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     return s;
   // A pipeline is fitted where it is planned.
   bool isLimited = asked.memory > 0 && asked.compileTo > Rung::Graph && !hasPipeline(asked);
-  Progress progress(int(asked.compileTo) + (isLimited ? 2 : 1));
+  std::vector<TargetVersion> versions;
+  if (asked.compileTo > Rung::Spmd)
+    versions = targetVersions(asked.target, asked.targetOptions);
+  const Rung last = versions.empty() ? asked.compileTo : Rung::Spmd; // that all versions share
+  Progress progress(int(last) + int(versions.size()) + (isLimited ? 2 : 1));
   CompileOptions options = asked;
   if (isLimited) {
     progress.begin("fitting into " + std::to_string(asked.memory) + " bytes");
@@ -202,7 +209,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   std::unique_ptr<ExecutableCheck> check;
   if (options.check)
     check = makeCheck();
-  for (int i = 0; i <= int(options.compileTo); ++i) {
+  for (int i = 0; i <= int(last); ++i) {
     Rung rung = Rung(i);
     if (rung == Rung::Sharded && options.explain) {
       Result<std::vector<Explanation>> explained = explainPrograms(*module, {}, options, /*suggest=*/true);
@@ -256,6 +263,18 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   }
   if (options.compileTo != Rung::Binary)
     return writeText(options.output, [&](llvm::raw_ostream &os) { os << *module << "\n"; });
+  if (!versions.empty()) {
+    Result<std::vector<VersionProgram>> lowered = lowerVersions(
+        *module, options, versions, [&](const std::string &name) { progress.begin("code for " + name); });
+    if (!lowered)
+      return lowered.takeFailure();
+    Result<runtime::Manifest> made = makeExecutable(*lowered, installation);
+    if (!made)
+      return made.takeFailure();
+    progress.end();
+    llvm::errs() << describeMade(options, *made);
+    return {};
+  }
   auto made = makeExecutable(*module, options, installation, [&](const std::string &object) -> Status {
     if (!check)
       return {};

@@ -29,16 +29,17 @@ static Result<runtime::Manifest> readManifest(mlir::ModuleOp module, const Compi
                  "change the program: docs/Step.md says what `generate` asks of one"};
 }
 
-Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
-                                         const Installation &installation,
-                                         llvm::function_ref<Status(const std::string &object)> check) {
-  Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions);
-  if (!target)
-    return target.takeFailure();
-  if (!llvm::sys::fs::exists(installation.runtimeArchive))
-    return Failure{"cannot link", installation.runtimeArchive, "the runtime library is not there",
-                   "build the target tessera_runtime"};
+static Status emitInto(std::vector<ScratchFile> &objects, mlir::ModuleOp module, const Target &target) {
+  auto object = ScratchFile::create("tessera", "o");
+  if (!object)
+    return object.takeFailure();
+  objects.push_back(object.take());
+  return target.emitObject(module, objects.back().path());
+}
 
+/// Adds the objects of a program; returns what it says of itself.
+static Result<runtime::Manifest> emitProgram(std::vector<ScratchFile> &objects, mlir::ModuleOp module,
+                                             const CompileOptions &options, const Target &target) {
   // Programs of a pipeline's stages have objects of their own.
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> stages;
   for (auto stage : llvm::make_early_inc_range(module.getOps<mlir::ModuleOp>())) {
@@ -48,7 +49,6 @@ Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOpt
   std::vector<mlir::ModuleOp> programs{module};
   for (auto &stage : stages)
     programs.push_back(*stage);
-  std::vector<ScratchFile> objects;
   std::optional<runtime::Manifest> whole; // of the first program
   for (mlir::ModuleOp program : programs) {
     Result<runtime::Manifest> manifest = readManifest(program, options);
@@ -56,16 +56,14 @@ Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOpt
       return manifest.takeFailure();
     if (!whole)
       whole = manifest.take();
-    auto object = ScratchFile::create("tessera", "o");
-    if (!object)
-      return object.takeFailure();
-    objects.push_back(object.take());
-    if (Status s = (*target)->emitObject(program, objects.back().path()); !s)
+    if (Status s = emitInto(objects, program, target); !s)
       return s.takeFailure();
   }
-  if (Status s = check(objects.front().path()); !s)
-    return s.takeFailure();
+  return std::move(*whole);
+}
 
+static Status link(const std::vector<ScratchFile> &objects, const CompileOptions &options,
+                   const Target &target, const Installation &installation) {
   LinkOptions link;
   for (const ScratchFile &object : objects)
     link.objects.push_back(object.path());
@@ -75,8 +73,8 @@ Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOpt
     llvm::sys::path::append(linker, "ld.lld");
     link.linker = std::string(linker);
   }
-  Status made = makeFile(options.output, [&](const std::string &temporary) -> Status {
-    if (Status s = (*target)->link(link, temporary); !s) {
+  return makeFile(options.output, [&](const std::string &temporary) -> Status {
+    if (Status s = target.link(link, temporary); !s) {
       Failure failure = s.takeFailure();
       for (std::string *part : {&failure.what, &failure.where, &failure.why})
         if (size_t at = part->find(temporary); at != std::string::npos)
@@ -87,9 +85,63 @@ Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOpt
       return io::embedModel(temporary, options.model);
     return {};
   });
-  if (!made)
-    return made.takeFailure();
-  return std::move(*whole);
+}
+
+static Status checkInstallation(const Installation &installation) {
+  if (!llvm::sys::fs::exists(installation.runtimeArchive))
+    return Failure{"cannot link", installation.runtimeArchive, "the runtime library is not there",
+                   "build the target tessera_runtime"};
+  return {};
+}
+
+Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
+                                         const Installation &installation,
+                                         llvm::function_ref<Status(const std::string &object)> check) {
+  Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions);
+  if (!target)
+    return target.takeFailure();
+  if (Status s = checkInstallation(installation); !s)
+    return s.takeFailure();
+  std::vector<ScratchFile> objects;
+  Result<runtime::Manifest> manifest = emitProgram(objects, module, options, **target);
+  if (!manifest)
+    return manifest;
+  if (Status s = check(objects.front().path()); !s)
+    return s.takeFailure();
+  if (Status s = link(objects, options, **target, installation); !s)
+    return s.takeFailure();
+  return manifest;
+}
+
+Result<runtime::Manifest> makeExecutable(llvm::ArrayRef<VersionProgram> versions,
+                                         const Installation &installation) {
+  if (Status s = checkInstallation(installation); !s)
+    return s.takeFailure();
+  std::vector<ScratchFile> objects;
+  std::shared_ptr<const Target> plainest;
+  std::optional<runtime::Manifest> first;
+  for (const VersionProgram &version : versions) {
+    Result<std::shared_ptr<const Target>> target =
+        resolveTarget(version.options.target, version.options.targetOptions);
+    if (!target)
+      return target.takeFailure();
+    Result<runtime::Manifest> manifest = emitProgram(objects, *version.module, version.options, **target);
+    if (!manifest)
+      return manifest;
+    if (!first) {
+      first = manifest.take();
+      plainest = target.take();
+    }
+  }
+  Result<mlir::OwningOpRef<mlir::ModuleOp>> table =
+      versionTable(*versions.front().module->getContext(), versions);
+  if (!table)
+    return table.takeFailure();
+  if (Status s = emitInto(objects, **table, *plainest); !s)
+    return s.takeFailure();
+  if (Status s = link(objects, versions.front().options, *plainest, installation); !s)
+    return s.takeFailure();
+  return std::move(*first);
 }
 
 } // namespace tessera

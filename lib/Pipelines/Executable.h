@@ -2,6 +2,8 @@
 #ifndef TESSERA_LIB_PIPELINES_EXECUTABLE_H
 #define TESSERA_LIB_PIPELINES_EXECUTABLE_H
 
+#include "Versions.h"
+
 #include "tessera/Pipelines/Compile.h"
 #include "tessera/runtime/core/Manifest.h"
 
@@ -15,6 +17,11 @@ namespace tessera {
 Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOptions &options,
                                          const Installation &installation,
                                          llvm::function_ref<Status(const std::string &object)> check);
+
+/// The same of the versions of a program: one of them runs, which the runtime chooses. Returns what the
+/// plainest one says of itself.
+Result<runtime::Manifest> makeExecutable(llvm::ArrayRef<VersionProgram> versions,
+                                         const Installation &installation);
 
 } // namespace tessera
 #endif

@@ -231,12 +231,24 @@ void buildPhase(OpPassManager &whole, Rung rung, const CompileOptions &options) 
     return buildExec(pm, options);
   case Rung::Binary:
     buildBinary(pm, options);
-    if (options.stageSizes.empty())
-      return;
-    LinkStagesOptions link;
-    link.mesh = options.mesh;
-    whole.addPass(createLinkStages(link));
+    if (!options.stageSizes.empty()) {
+      LinkStagesOptions link;
+      link.mesh = options.mesh;
+      whole.addPass(createLinkStages(link));
+    }
+    if (!options.version.empty()) {
+      NameVersionOptions name;
+      name.version = options.version;
+      whole.addPass(createNameVersion(name));
+    }
   }
+}
+
+void buildVersionTable(OpPassManager &pm, ArrayRef<std::string> versions) {
+  ListVersionsOptions list;
+  for (const std::string &version : versions)
+    list.versions.push_back(version);
+  pm.addPass(createListVersions(list));
 }
 
 void buildPhases(OpPassManager &pm, Rung first, Rung last, const CompileOptions &options) {

@@ -62,6 +62,12 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
     if (isFilledBy(graph::FillSource::Temperature) || isFilledBy(graph::FillSource::TopP))
       for (double &x : tensor.f)
         x = std::fabs(x) + 0.01; // nothing is drawn at 0
+    if (isFilledBy(graph::FillSource::MinP))
+      for (double &x : tensor.f)
+        x = std::fabs(x);
+    if (isFilledBy(graph::FillSource::RepeatPenalty))
+      for (double &x : tensor.f)
+        x = std::fabs(x) + 0.5;
     if (isOfTraining(i))
       for (double &x : tensor.f)
         x = std::fabs(x);
@@ -97,9 +103,10 @@ std::vector<ReferenceTensor> tessera::randomInputs(func::FuncOp func, uint64_t s
         else if (isFilledBy(graph::FillSource::EndTokens) || isFilledBy(graph::FillSource::DrawnEndTokens))
           x = below(ids + 1) - 1;
         else
-          x = below(isFilledBy(graph::FillSource::LastIndex)  ? 2
-                    : isFilledBy(graph::FillSource::TokenIds) ? ids
-                                                              : 8);
+          x = below(isFilledBy(graph::FillSource::LastIndex)    ? 2
+                    : isFilledBy(graph::FillSource::SeenTokens) ? 2
+                    : isFilledBy(graph::FillSource::TokenIds)   ? ids
+                                                                : 8);
       }
     }
     inputs.push_back(std::move(tensor));

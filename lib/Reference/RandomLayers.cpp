@@ -297,11 +297,12 @@ Value ProgramBuilder::drawnFrom(Value scores) {
   ArrayRef<int64_t> rest = cast<RankedTensorType>(scores.getType()).getShape().drop_back();
   int64_t seed = dice.below(1 << 20), topK = dice.chance(60) ? 0 : 1 + dice.below(8);
   double temperature = 0.25 * double(1 + dice.below(8)),
-         topP = dice.chance(40) ? 1 : 0.05 * double(1 + dice.below(19));
-  return graph::DrawOp::create(b, ints(rest), scores, sharedInput(ints(rest), "streams"),
-                               sharedInput(ints(rest), "counts"),
-                               constant(b.getI64Type(), b.getI64IntegerAttr(seed)), real(temperature),
-                               constant(b.getI32Type(), b.getI32IntegerAttr(int32_t(topK))), real(topP));
+         topP = dice.chance(40) ? 1 : 0.05 * double(1 + dice.below(19)),
+         minP = dice.chance(60) ? 0 : 0.05 * double(1 + dice.below(10));
+  return graph::DrawOp::create(
+      b, ints(rest), scores, sharedInput(ints(rest), "streams"), sharedInput(ints(rest), "counts"),
+      constant(b.getI64Type(), b.getI64IntegerAttr(seed)), real(temperature),
+      constant(b.getI32Type(), b.getI32IntegerAttr(int32_t(topK))), real(topP), real(minP));
 }
 
 Value ProgramBuilder::drawArgMax() {

@@ -42,6 +42,13 @@ Result<std::shared_ptr<const Target>> resolveTarget(llvm::StringRef name, const 
   return it->resolve(options);
 }
 
+std::vector<TargetVersion> targetVersions(llvm::StringRef name, const TargetOptions &options) {
+  for (const TargetDescription &entry : registry())
+    if (entry.name == name && entry.versions)
+      return entry.versions(options);
+  return {};
+}
+
 std::shared_ptr<const Target> resolveTarget(mlir::Operation *op, llvm::StringRef name,
                                             llvm::StringRef options) {
   Result<std::shared_ptr<const Target>> target = resolveTarget(name, parseTargetOptions(options));

@@ -47,6 +47,19 @@ void takeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const voi
   });
 }
 
+int64_t takeRow(const BufferSpec &spec, const Mesh &mesh, int64_t rank, int64_t row, const void *global,
+                const void *padding, void *local) {
+  const ShardRange rows = shardRange(spec.shape[0], spec.local[0], mesh.index(rank, spec.sharding[0]));
+  if (row < rows.begin || row >= rows.end)
+    return -1;
+  BufferSpec one = spec;
+  one.shape.erase(one.shape.begin());
+  one.local.erase(one.local.begin());
+  one.sharding.erase(one.sharding.begin());
+  takeShard(one, mesh, rank, global, padding, local);
+  return row - rows.begin;
+}
+
 void placeShard(const BufferSpec &spec, const Mesh &mesh, int64_t rank, const void *local, void *global) {
   size_t bytes = size_t(io::bytesOf(spec.dtype, 1));
   forEachRun(spec, mesh, rank, [&](int64_t from, int64_t to, int64_t count) {

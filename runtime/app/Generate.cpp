@@ -40,6 +40,8 @@ GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
   }
   job.temperature = options.temperature;
   job.topP = options.topP;
+  job.minP = options.minP;
+  job.repeatPenalty = options.repeatPenalty;
   job.topK = int32_t(options.topK);
   job.seed = options.seed;
   job.printTokens = options.printTokens;

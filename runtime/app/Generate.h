@@ -21,7 +21,8 @@ struct GenerateJob {
   std::vector<int64_t> limits; // new tokens at most, per prompt
   std::vector<int32_t> endTokens;
   const text::Tokenizer *tokenizer = nullptr; // null: no text is printed
-  double temperature = 0, topP = 1;           // 0: the most likely tokens
+  double temperature = 0, topP = 1, minP = 0; // temperature 0: the most likely tokens
+  double repeatPenalty = 1;                   // 1: none
   int32_t topK = 0;
   uint64_t seed = 0;
   std::vector<std::string> stops;  // texts that end an answer
@@ -33,8 +34,14 @@ struct GenerateJob {
   std::vector<std::string> headings; // what stands over each answer; empty: nothing
   std::string logitsFile;
 
-  bool draws() const { return temperature > 0; }
-  Drawing drawing() const { return {temperature, topP, topK, seed}; }
+  bool penalizes() const { return float(repeatPenalty) != 1; }
+  // A penalty is taken where tokens are drawn, be it the most likely ones.
+  bool draws() const { return temperature > 0 || penalizes(); }
+  Drawing drawing() const {
+    if (temperature > 0)
+      return {temperature, topP, minP, float(repeatPenalty), topK, seed};
+    return {1, 1, /*minP=*/1, float(repeatPenalty), /*topK=*/1, seed};
+  }
 };
 
 // Throws Error on prompts that do not fit the program: empty, too long, ids beyond the vocabulary.

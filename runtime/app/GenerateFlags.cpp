@@ -74,6 +74,25 @@ static std::vector<FlagInfo> drawingFlags() {
            badValue(flag, value, "it is out of range", hint);
        },
        /*ofDraws=*/true},
+      {"--min-p", "P", "draw no token less than P times as likely as the likeliest one (default 0: all)",
+       both,
+       [](Options &o, Text flag, Text value) {
+         const char *hint = "use 0 to 1";
+         o.minP = readNumber(flag, value, hint);
+         if (!(o.minP >= 0 && o.minP <= 1))
+           badValue(flag, value, "it is out of range", hint);
+       },
+       /*ofDraws=*/true},
+      {"--repeat-penalty", "X",
+       "divide positive logits of tokens that the text has by X, and multiply negative ones (default 1: "
+       "none)",
+       both,
+       [](Options &o, Text flag, Text value) {
+         const char *hint = "use 0.01 to 100; above 1 fewer tokens come again, below 1 more";
+         o.repeatPenalty = readNumber(flag, value, hint);
+         if (!(o.repeatPenalty >= 0.01 && o.repeatPenalty <= 100))
+           badValue(flag, value, "it is out of range", hint);
+       }},
       {"--seed", "S", "other draws (default 0)", both,
        [](Options &o, Text flag, Text value) { o.seed = readSeed(flag, value); },
        /*ofDraws=*/true},
@@ -176,7 +195,7 @@ std::string whatIsGenerated(const Options &o) {
       text << " " << token;
   }
   text << " chat " << o.chat << " temperature " << o.temperature << " top-k " << o.topK << " top-p " << o.topP
-       << " seed " << o.seed;
+       << " min-p " << o.minP << " repeat-penalty " << o.repeatPenalty << " seed " << o.seed;
   if (o.system)
     text << " system " << o.system->size() << ":" << *o.system;
   for (const auto &[name, value] : o.templateArguments)

@@ -14,6 +14,7 @@
 #include "Terminal.h"
 #include "Train.h"
 #include "Trainer.h"
+#include "Versions.h"
 #include "WrittenFile.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/io/Executable.h"
@@ -97,11 +98,12 @@ std::string describe(const ts_program &program, const Manifest &manifest, bool j
 int run(int argc, char **argv, Launcher &launcher) {
   check(io::checkExecutableIsWhole());
   launcher = Launcher::detect();
-  const ts_program &program = tessera_program;
-  if (program.abi_version != TESSERA_ABI_VERSION)
-    throw Error("cannot run this program", "ABI version " + std::to_string(program.abi_version),
+  if (tessera_program.abi_version != TESSERA_ABI_VERSION)
+    throw Error("cannot run this program", "ABI version " + std::to_string(tessera_program.abi_version),
                 "this runtime has version " + std::to_string(TESSERA_ABI_VERSION),
                 "compile it again with this version of llm-compile");
+  const ChosenProgram chosen = chooseProgram(tessera_program);
+  const ts_program &program = *chosen.program;
   Manifest manifest = Manifest::parse({program.manifest, size_t(program.manifest_bytes)});
   if (manifest.entries.size() != program.num_entries)
     throw Error("cannot run this program", "manifest", "it names another number of steps than there are",
@@ -121,8 +123,9 @@ int run(int argc, char **argv, Launcher &launcher) {
       writePrediction(stages ? &*stages : nullptr, options.train.trace);
     }
     StandardOutput out;
-    out.write(options.command == Options::Command::Text ? options.text
-                                                        : describe(program, manifest, options.json));
+    out.write(options.command == Options::Command::Text
+                  ? options.text
+                  : withVersions(describe(program, manifest, options.json), chosen, options.json));
     out.close();
     return 0;
   }

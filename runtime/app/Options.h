@@ -51,7 +51,9 @@ struct Options {
   std::optional<int64_t> maxNewTokens;
   double temperature = 0; // 0: greedy
   double topP = 1;
-  int64_t topK = 0; // 0: all
+  double minP = 0;          // 0: all
+  double repeatPenalty = 1; // 1: none
+  int64_t topK = 0;         // 0: all
   uint64_t seed = 0;
   std::vector<std::string> stops; // --stop
   bool chat = false;              // of generate: prompts are messages

@@ -122,6 +122,9 @@ bool Places::readPiece(const std::vector<size_t> &rows, int64_t size) {
     for (size_t row : ready)
       drawn[row] = int32_t(promptOf(places_[row]).size());
     drawFor(ready);
+    if (job_.penalizes())
+      for (size_t row : ready)
+        session_.setSeenTokens(row, promptOf(places_[row]));
     session_.draw(drawn);
   }
   choose(ready);

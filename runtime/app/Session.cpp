@@ -1,5 +1,6 @@
 #include "Session.h"
 #include "Buffers.h"
+#include "SeenTokens.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
@@ -125,11 +126,18 @@ void Session::setDrawing(const Drawing &drawing) {
   set(*m.state(Fill::Temperature), &drawing.temperature, sizeof(drawing.temperature));
   set(*m.state(Fill::TopK), &drawing.topK, sizeof(drawing.topK));
   set(*m.state(Fill::TopP), &drawing.topP, sizeof(drawing.topP));
+  set(*m.state(Fill::MinP), &drawing.minP, sizeof(drawing.minP));
+  set(*m.state(Fill::RepeatPenalty), &drawing.repeatPenalty, sizeof(drawing.repeatPenalty));
 }
 
 void Session::setDrawnRows(const std::vector<int32_t> &prompts, const std::vector<int32_t> &lengths) {
   give(*rank_.manifest().state(Fill::PromptNumbers), prompts, 0);
   give(*rank_.manifest().state(Fill::PromptLengths), lengths, -1);
+}
+
+void Session::setSeenTokens(size_t row, const std::vector<int32_t> &tokens) {
+  const StateSpec &state = *rank_.manifest().state(Fill::SeenTokens);
+  writeSeenTokens(rank_, state, rank_.arena() + state.offset, row, tokens);
 }
 
 void Session::setEndTokens(const std::vector<int32_t> &ids, bool drawn) {

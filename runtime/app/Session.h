@@ -36,6 +36,7 @@ public:
   bool draws() const override { return generate_.draw >= 0; }
   void setDrawing(const Drawing &drawing) override;
   void setDrawnRows(const std::vector<int32_t> &prompts, const std::vector<int32_t> &lengths) override;
+  void setSeenTokens(size_t row, const std::vector<int32_t> &tokens) override;
   void setEndTokens(const std::vector<int32_t> &ids, bool drawn) override;
   void hold(const std::vector<size_t> &rows) override;
   void draw(const std::vector<int32_t> &positions = {}) override;

@@ -1,5 +1,6 @@
 #include "StageSession.h"
 #include "Buffers.h"
+#include "SeenTokens.h"
 #include "tessera/runtime/pipeline/PipelineChannels.h"
 
 #include <utility>
@@ -124,6 +125,8 @@ void StageSession::setDrawing(const Drawing &drawing) {
   set(Fill::Temperature, &drawing.temperature, sizeof(drawing.temperature));
   set(Fill::TopK, &drawing.topK, sizeof(drawing.topK));
   set(Fill::TopP, &drawing.topP, sizeof(drawing.topP));
+  set(Fill::MinP, &drawing.minP, sizeof(drawing.minP));
+  set(Fill::RepeatPenalty, &drawing.repeatPenalty, sizeof(drawing.repeatPenalty));
 }
 
 void StageSession::setDrawnRows(const std::vector<int32_t> &prompts, const std::vector<int32_t> &lengths) {
@@ -135,6 +138,13 @@ void StageSession::setDrawnRows(const std::vector<int32_t> &prompts, const std::
   };
   rows(Fill::PromptNumbers, prompts, 0);
   rows(Fill::PromptLengths, lengths, -1);
+}
+
+void StageSession::setSeenTokens(size_t row, const std::vector<int32_t> &tokens) {
+  if (!stage_.isLast())
+    return;
+  const StateSpec &state = *rank_.manifest().state(Fill::SeenTokens);
+  writeSeenTokens(rank_, state, stage_.state(state, group_), row, tokens);
 }
 
 void StageSession::draw(const std::vector<int32_t> &positions) {

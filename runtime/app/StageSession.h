@@ -85,6 +85,7 @@ public:
   bool draws() const override { return generate_.draw >= 0; }
   void setDrawing(const Drawing &drawing) override;
   void setDrawnRows(const std::vector<int32_t> &prompts, const std::vector<int32_t> &lengths) override;
+  void setSeenTokens(size_t row, const std::vector<int32_t> &tokens) override;
   void draw(const std::vector<int32_t> &positions) override;
   void advanceDrawing() override {}
   void setEndTokens(const std::vector<int32_t> &, bool) override {} // the caller sees to all

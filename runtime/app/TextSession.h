@@ -13,10 +13,12 @@ namespace tessera::runtime {
 // What the program says of generating. Throws Error if it does not generate.
 const GenerateSpec &generateOf(const Manifest &manifest);
 
-// How tokens are drawn: from softmax(logits / temperature), cut to the topK likeliest (0: all) and then to
-// the fewest that hold topP of these.
+// How tokens are drawn: from softmax(logits / temperature), cut to the topK likeliest (0: all), then to the
+// fewest that hold topP of these, and then to those at least minP times as likely as the likeliest. Before,
+// logits of tokens that stand in the row's text are divided by repeatPenalty above 0 and multiplied below.
 struct Drawing {
-  double temperature = 1, topP = 1;
+  double temperature = 1, topP = 1, minP = 0;
+  float repeatPenalty = 1;
   int32_t topK = 0;
   uint64_t seed = 0;
 };
@@ -64,11 +66,13 @@ public:
   // prompt() in any case.
   virtual int64_t stepsAhead() const = 0;
 
-  virtual bool draws() const = 0; // the next four only then
+  virtual bool draws() const = 0; // the next five only then
   virtual void setDrawing(const Drawing &drawing) = 0;
   // For each row the number of its prompt and that one's length; -1: nothing is drawn for it. B, B. They
   // stay.
   virtual void setDrawnRows(const std::vector<int32_t> &prompts, const std::vector<int32_t> &lengths) = 0;
+  // The text of `row` has these tokens and those that are drawn for it from now on, and no others.
+  virtual void setSeenTokens(size_t row, const std::vector<int32_t> &tokens) = 0;
   // Draws tokens from the logits of the last entry that ran, which are the next tokens from then on.
   // `positions`, where not goesOn(): of the tokens that are drawn. B
   virtual void draw(const std::vector<int32_t> &positions) = 0;

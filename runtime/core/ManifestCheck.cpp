@@ -352,6 +352,9 @@ struct Checker {
     setting(Fill::Temperature, io::DType::F64, {}, "the temperature");
     setting(Fill::TopK, io::DType::I32, {}, "how many tokens are drawn from");
     setting(Fill::TopP, io::DType::F64, {}, "the probability that is drawn from");
+    setting(Fill::MinP, io::DType::F64, {}, "the least probability that is drawn");
+    setting(Fill::RepeatPenalty, io::DType::F32, {}, "the penalty on tokens of the text");
+    setting(Fill::SeenTokens, io::DType::I32, {g.batch, 1, g.vocab}, "the tokens of the text");
     setting(Fill::PromptNumbers, io::DType::I32, {g.batch, 1}, "the prompts' numbers");
     setting(Fill::PromptLengths, io::DType::I32, {g.batch, 1}, "the prompts' lengths");
   }

@@ -122,6 +122,7 @@ public:
   const char *name() const override { return "cpu"; }
   const char *target() const override { return "cpu"; }
   void checkMachine(const Manifest &manifest) const override { checkCpuFeatures(manifest); }
+  std::string missing(const Manifest &manifest) const override { return missingCpuFeatures(manifest); }
   std::string compiledFor(const Manifest &manifest) const override { return readCpuSection(manifest).name; }
   void prepareProcess() const override {
     setenv("OMP_NUM_THREADS", "1", 1); // read by libgomp when oneDNN is opened

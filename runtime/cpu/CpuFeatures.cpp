@@ -18,7 +18,7 @@ CpuSection readCpuSection(const Manifest &manifest) {
   return section;
 }
 
-void checkCpuFeatures(const Manifest &manifest) {
+std::string missingCpuFeatures(const Manifest &manifest) {
   CpuSection section = readCpuSection(manifest);
   std::ifstream file("/proc/cpuinfo");
   std::set<std::string> present;
@@ -28,14 +28,20 @@ void checkCpuFeatures(const Manifest &manifest) {
       present.insert(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
     }
   if (present.empty())
-    return;
+    return "";
   std::string missing;
   for (const std::string &feature : section.features)
     if (!present.count(feature))
       missing += (missing.empty() ? "" : ", ") + feature;
-  if (!missing.empty())
-    throw Error("cannot run on this CPU", "compiled for --cpu=" + section.name, "it lacks " + missing,
-                "compile with --cpu=native on this machine, or with --cpu=x86-64-v3");
+  return missing;
+}
+
+void checkCpuFeatures(const Manifest &manifest) {
+  const std::string name = readCpuSection(manifest).name, plainest = "x86-64-v3";
+  if (const std::string missing = missingCpuFeatures(manifest); !missing.empty())
+    throw Error("cannot run on this CPU", "compiled for --cpu=" + name, "it lacks " + missing,
+                "compile with --cpu=native on this machine" +
+                    (name == plainest ? "" : ", or with --cpu=" + plainest));
 }
 
 } // namespace tessera::runtime

@@ -13,8 +13,11 @@ struct CpuSection {
 };
 CpuSection readCpuSection(const Manifest &manifest);
 
-// Throws Error naming the missing instruction sets. Checks nothing where the system does not say what the CPU
-// has.
+// The instruction sets that the code needs and this CPU lacks, "avx2, fma"; empty: none. Checks nothing where
+// the system does not say what the CPU has.
+std::string missingCpuFeatures(const Manifest &manifest);
+
+// Throws Error naming the missing instruction sets.
 void checkCpuFeatures(const Manifest &manifest);
 
 } // namespace tessera::runtime

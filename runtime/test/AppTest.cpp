@@ -70,10 +70,12 @@ struct Model {
         result[v] += hidden[d] * embedding[v * D + d];
     return result;
   }
-  std::vector<int32_t> greedy(std::vector<int32_t> context, int64_t count) const {
+  std::vector<int32_t> greedy(std::vector<int32_t> context, int64_t count, double penalty = 1) const {
     std::vector<int32_t> made;
     while (int64_t(made.size()) < count) {
       std::vector<double> l = logits(context);
+      for (int32_t id : std::set<int32_t>(context.begin(), context.end()))
+        l[id] *= l[id] > 0 ? 1 / penalty : penalty;
       made.push_back(int32_t(std::max_element(l.begin(), l.end()) - l.begin()));
       context.push_back(made.back());
       if (made.back() == endToken)
@@ -222,6 +224,15 @@ TEST(Generate, SamplesTheSameOnEveryMesh) {
       " generate --print-tokens --max-new-tokens=9 --temperature=0.7 --top-p=0.000001 --seed=3 --model=" +
       model().path + flag(prompts[0]));
   EXPECT_EQ(o.out, tokensLine(model().greedy(prompts[0], 9)));
+}
+
+TEST(Generate, TokensOfTheTextArePenalized) {
+  std::string expected,
+      args = " generate --print-tokens --max-new-tokens=9 --repeat-penalty=0.3 --model=" + model().path;
+  for (auto &prompt : prompts)
+    args += flag(prompt), expected += tokensLine(model().greedy(prompt, 9, 0.3));
+  for (const char *mesh : meshes)
+    EXPECT_EQ(shell(program(mesh) + args).out, expected) << mesh;
 }
 
 TEST(Generate, MadeUpWeightsDoNotDependOnTheMesh) {

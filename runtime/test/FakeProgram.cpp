@@ -45,7 +45,8 @@ constexpr int64_t promptsAt = drawnAt + align(Bl * 4);
 constexpr int64_t startsAt = promptsAt + align(Bl * 4);
 constexpr int64_t seedAt = startsAt + align(Bl * 4);
 constexpr int64_t temperatureAt = seedAt + 64, topKAt = temperatureAt + 64, topPAt = topKAt + 64;
-constexpr int64_t arenaBytes = topPAt + 64;
+constexpr int64_t minPAt = topPAt + 64, penaltyAt = minPAt + 64, seenAt = penaltyAt + 64;
+constexpr int64_t scoresAt = seenAt + align(Bl * Vl * 4), arenaBytes = scoresAt + align(Bl * Vl * 4);
 
 template <typename T> T *at(void *const *buffers, int i) { return static_cast<T *>(buffers[i]); }
 
@@ -97,9 +98,30 @@ void idKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t end)
     at<int32_t>(buffers, 1)[b] = int32_t(0x7fffffff - (at<int64_t>(buffers, 0)[b] & 0xffffffff));
 }
 
-// logits of all shards of the vocabulary, positions, prompts, starts, seed, temperature, top-k, top-p, next.
+// logits, seen, penalty, scores.
+void penalizeKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {
+  float penalty = *at<float>(buffers, 2);
+  for (int64_t i = begin * Vl; i < end * Vl; ++i) {
+    float logit = at<float>(buffers, 0)[i];
+    float changed = logit > 0 ? logit / penalty : logit * penalty;
+    at<float>(buffers, 3)[i] = at<int32_t>(buffers, 1)[i] ? changed : logit;
+  }
+}
+
+// next, positions, starts, seen; scalar: first id of this shard.
+void seeKernel(void *const *buffers, const int64_t *scalars, int64_t begin, int64_t end) {
+  for (int64_t b = begin; b < end; ++b) {
+    int64_t id = at<int32_t>(buffers, 0)[b] - scalars[0];
+    if (at<int32_t>(buffers, 1)[b] >= 0 && at<int32_t>(buffers, 2)[b] >= 0 && id >= 0 && id < Vl)
+      at<int32_t>(buffers, 3)[b * Vl + id] = 1;
+  }
+}
+
+// scores of all shards of the vocabulary, positions, prompts, starts, seed, temperature, top-k, top-p, min-p,
+// next.
 void drawKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {
-  double temperature = *at<double>(buffers, 5), topP = *at<double>(buffers, 7);
+  double temperature = *at<double>(buffers, 5), topP = *at<double>(buffers, 7),
+         minP = *at<double>(buffers, 8);
   int32_t topK = *at<int32_t>(buffers, 6);
   for (int64_t b = begin; b < end; ++b) {
     std::vector<double> logits, weight;
@@ -110,7 +132,7 @@ void drawKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t en
       weight.push_back(std::exp((logit - top) / temperature));
     std::vector<int32_t> ids(V);
     std::iota(ids.begin(), ids.end(), 0);
-    if (topK > 0 || topP < 1)
+    if (topK > 0 || topP < 1 || minP > 0)
       std::sort(ids.begin(), ids.end(),
                 [&](int32_t x, int32_t y) { return logits[x] != logits[y] ? logits[x] > logits[y] : x < y; });
     if (topK > 0)
@@ -123,11 +145,13 @@ void drawKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t en
       ids.pop_back();
       rest -= weight[ids.back()];
     }
+    while (ids.size() > 1 && weight[ids.back()] < minP)
+      ids.pop_back();
     int64_t count = at<int32_t>(buffers, 1)[b] - at<int32_t>(buffers, 3)[b];
     uint64_t bits =
         tessera::runtime::randomBits(*at<uint64_t>(buffers, 4), at<int32_t>(buffers, 2)[b], count);
     double target = double(bits >> 11) * 0x1p-53 * mass(), sum = 0;
-    int32_t &next = at<int32_t>(buffers, 8)[b];
+    int32_t &next = at<int32_t>(buffers, 9)[b];
     for (int32_t id : ids) {
       next = id;
       if ((sum += weight[id]) > target)
@@ -136,7 +160,7 @@ void drawKernel(void *const *buffers, const int64_t *, int64_t begin, int64_t en
   }
 }
 
-enum : int32_t { Attend, Pick, Key, Id, Draw };
+enum : int32_t { Attend, Pick, Key, Id, Draw, Penalize, See };
 constexpr ts_kernel_buffer attendBuffers[] = {{Bl * L * D * 4, TS_UPDATE},
                                               {Bl * D * 4, TS_READ},
                                               {Bl * 4, TS_READ},
@@ -153,12 +177,21 @@ constexpr ts_kernel_buffer attendBuffers[] = {{Bl * L * D * 4, TS_UPDATE},
                                             {8, TS_READ},
                                             {4, TS_READ},
                                             {8, TS_READ},
-                                            {Bl * 4, TS_WRITE}};
-const ts_kernel kernels[] = {{"attend", attendKernel, attendBuffers, 5, 1},
-                             {"pick", pickKernel, pickBuffers, 3, 2},
-                             {"key", keyKernel, keyBuffers, 2, 1},
-                             {"id", idKernel, idBuffers, 2, 0},
-                             {"draw", drawKernel, drawBuffers, 9, 0}};
+                                            {8, TS_READ},
+                                            {Bl * 4, TS_WRITE}},
+                           penalizeBuffers[] = {{Bl * Vl * 4, TS_READ},
+                                                {Bl * Vl * 4, TS_READ},
+                                                {4, TS_READ},
+                                                {Bl * Vl * 4, TS_WRITE}},
+                           seeBuffers[] = {{Bl * 4, TS_READ},
+                                           {Bl * 4, TS_READ},
+                                           {Bl * 4, TS_READ},
+                                           {Bl * Vl * 4, TS_UPDATE}};
+const ts_kernel kernels[] = {
+    {"attend", attendKernel, attendBuffers, 5, 1}, {"pick", pickKernel, pickBuffers, 3, 2},
+    {"key", keyKernel, keyBuffers, 2, 1},          {"id", idKernel, idBuffers, 2, 0},
+    {"draw", drawKernel, drawBuffers, 10, 0},      {"penalize", penalizeKernel, penalizeBuffers, 4, 0},
+    {"see", seeKernel, seeBuffers, 4, 1}};
 
 void misbehave(ts_rank *rank, char *base) {
   const char *fault = getenv("FAKE_FAULT");
@@ -220,10 +253,15 @@ void head(ts_rank *rank, const ts_call *call) {
 
 void sample(ts_rank *rank, const ts_call *call) {
   char *a = call->base;
-  ts_collective(rank, 0, 3, a + logitsAt, a + gatheredAt);
+  void *penalize[] = {a + logitsAt, a + seenAt, a + penaltyAt, a + scoresAt};
+  ts_launch(rank, 0, Penalize, penalize, nullptr, Bl, 1);
+  ts_collective(rank, 0, 3, a + scoresAt, a + gatheredAt);
   void *draw[] = {a + gatheredAt,    a + drawnAt, a + promptsAt, a + startsAt, a + seedAt,
-                  a + temperatureAt, a + topKAt,  a + topPAt,    a + nextAt};
+                  a + temperatureAt, a + topKAt,  a + topPAt,    a + minPAt,   a + nextAt};
   ts_launch(rank, 0, Draw, draw, nullptr, Bl, 1);
+  int64_t first = ts_group_index(rank, 0) * Vl;
+  void *see[] = {a + nextAt, a + drawnAt, a + startsAt, a + seenAt};
+  ts_launch(rank, 0, See, see, &first, Bl, 1);
 }
 
 using Json = nlohmann::json;
@@ -282,7 +320,7 @@ Json makeDraw() {
            {with(buffer("scores", "f32", {B, 1, V}, {Bl, 1, Vl}, tpAxes, logitsAt), "fill", "logits"),
             with(buffer("drawn", "i32", {B, 1}, {Bl, 1}, none, drawnAt), "fill", "positions")}},
           {"outputs", {with(buffer("best", "i32", {B, 1}, {Bl, 1}, none, nextAt), "gives", "next_tokens")}},
-          {"states", {{"reads", {1, 2, 3, 4, 5, 6}}, {"writes", none}}},
+          {"states", {{"reads", {1, 2, 3, 4, 5, 6, 7, 8, 9}}, {"writes", {9}}}},
           {"collectives", {{{"id", 3}, {"executions", 1}}}}};
 }
 
@@ -324,13 +362,20 @@ Json makeStates() {
   Json cache = buffer("cache", "f32", {B, L, D}, {Bl, L, D}, none, cacheAt);
   cache["bytes"] = Bl * L * D * 4;
   cache["clear"] = "before_prompts";
+  Json seen = buffer("seen", "i32", {B, 1, V}, {Bl, 1, Vl}, tpAxes, seenAt);
+  seen["bytes"] = Bl * Vl * 4;
+  seen["clear"] = "at_start";
+  seen["fill"] = "seen_tokens";
   return {cache,
           setting("prompt_numbers", "i32", true, promptsAt),
           setting("prompt_lengths", "i32", true, startsAt),
           setting("seed", "i64", false, seedAt),
           setting("temperature", "f64", false, temperatureAt),
           setting("top_k", "i32", false, topKAt),
-          setting("top_p", "f64", false, topPAt)};
+          setting("top_p", "f64", false, topPAt),
+          setting("min_p", "f64", false, minPAt),
+          setting("repeat_penalty", "f32", false, penaltyAt),
+          seen};
 }
 
 Json makeCollectives() {
@@ -392,5 +437,5 @@ const ts_entry_fn entries[] = {prefill, decode, head, sample};
 
 } // namespace
 
-extern "C" const ts_program tessera_program = {TESSERA_ABI_VERSION, 4,       5,      manifest.data(),
+extern "C" const ts_program tessera_program = {TESSERA_ABI_VERSION, 4,       7,      manifest.data(),
                                                manifest.size(),     entries, kernels};

@@ -36,10 +36,10 @@ void expectProblem(const std::vector<std::string> &words, const std::string &par
 } // namespace
 
 TEST(Options, EveryFlagOfGenerate) {
-  Options o =
-      parse({"generate", "--prompt=a=b", "--tokens=1,2", "--stop=x", "--stop", "y z", "--quiet",
-             "--max-new-tokens=7", "--temperature=0.5", "--top-p=0.9", "--top-k=40",
-             "--seed=18446744073709551615", "--print-tokens", "--logits=f", "--model=m", "--threads=3"});
+  Options o = parse({"generate", "--prompt=a=b", "--tokens=1,2", "--stop=x", "--stop", "y z", "--quiet",
+                     "--max-new-tokens=7", "--temperature=0.5", "--top-p=0.9", "--top-k=40", "--min-p=0.05",
+                     "--repeat-penalty=1.1", "--seed=18446744073709551615", "--print-tokens", "--logits=f",
+                     "--model=m", "--threads=3"});
   EXPECT_EQ(o.command, Command::Generate);
   ASSERT_EQ(o.prompts.size(), 2u);
   EXPECT_TRUE(o.prompts[0].isText);
@@ -49,6 +49,8 @@ TEST(Options, EveryFlagOfGenerate) {
   EXPECT_EQ(o.temperature, 0.5);
   EXPECT_EQ(o.topP, 0.9);
   EXPECT_EQ(o.topK, 40);
+  EXPECT_EQ(o.minP, 0.05);
+  EXPECT_EQ(o.repeatPenalty, 1.1);
   EXPECT_EQ(o.seed, UINT64_MAX);
   EXPECT_TRUE(o.printTokens);
   EXPECT_EQ(o.logitsFile, "f");
@@ -225,6 +227,14 @@ TEST(Options, ValuesThatCannotBeRead) {
   one("--temperature=inf", "it is no number");
   one("--top-p=0", "it is out of range");
   one("--top-p=1.01", "it is out of range");
+  one("--min-p=-0.1", "(--min-p=-0.1): it is out of range; use 0 to 1");
+  one("--min-p=1.01", "it is out of range");
+  one("--min-p=nan", "it is no number");
+  one("--min-p=0.1", "(--min-p=0.1): at temperature 0 nothing is drawn");
+  one("--repeat-penalty=0", "(--repeat-penalty=0): it is out of range; use 0.01 to 100");
+  one("--repeat-penalty=-1", "it is out of range");
+  one("--repeat-penalty=101", "it is out of range");
+  one("--repeat-penalty=inf", "it is no number");
   one("--seed=-1", "it is no seed");
   one("--seed=18446744073709551616", "it is no seed");
   one("--threads=0", "it is out of range");

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <utility>
 
 namespace tessera::runtime {
@@ -68,10 +69,16 @@ public:
     drawnPrompts_ = prompts;
     drawnLengths_ = lengths;
   }
+  void setSeenTokens(size_t row, const std::vector<int32_t> &tokens) override { rows_[row].seen = tokens; }
   void draw(const std::vector<int32_t> &) override {
     for (size_t row = 0; row < rows_.size(); ++row)
-      if (drawnLengths_[row] >= 0)
-        rows_[row].token = next_[row] = (next_[row] * 5 + drawnPrompts_[row] + 3) % 17;
+      if (drawnLengths_[row] >= 0) {
+        std::vector<int32_t> &seen = rows_[row].seen;
+        const int32_t ofText = std::accumulate(seen.begin(), seen.end(), int32_t(seen.size()));
+        rows_[row].token = next_[row] = (next_[row] * 5 + drawnPrompts_[row] + ofText + 3) % 17;
+        if (!seen.empty()) // somebody asks for it
+          seen.push_back(next_[row]);
+      }
   }
   void advanceDrawing() override {
     advance();
@@ -99,7 +106,7 @@ public:
 
 private:
   struct Row {
-    std::vector<int32_t> cache;
+    std::vector<int32_t> cache, seen;
     int32_t token = 0, position = -1;
   };
 
@@ -162,9 +169,10 @@ AllTokens answersOf(const GenerateJob &job, HashedRows &rows) {
 } // namespace
 
 TEST(Places, EachAnswerIsTheOneThatItsPromptGetsAlone) {
-  for (double temperature : {0., 1.}) {
+  for (auto [temperature, penalty] : {std::pair(0., 1.), {1., 1.}, {0., 1.5}, {1., 1.5}}) {
     GenerateJob job = someJob(12);
     job.temperature = temperature;
+    job.repeatPenalty = penalty;
     AllTokens alone;
     for (size_t p = 0; p < job.prompts.size(); ++p) {
       GenerateJob one = job;
@@ -183,8 +191,8 @@ TEST(Places, EachAnswerIsTheOneThatItsPromptGetsAlone) {
                 continue;
               HashedRows rows(count, chunk, ahead, goesOn, shortSize);
               EXPECT_EQ(answersOf(job, rows), alone)
-                  << temperature << ", " << goesOn << ", " << ahead << " ahead, " << count
-                  << " rows, chunks of " << chunk << " and " << shortSize;
+                  << temperature << ", penalty " << penalty << ", " << goesOn << ", " << ahead << " ahead, "
+                  << count << " rows, chunks of " << chunk << " and " << shortSize;
             }
   }
 }

@@ -280,6 +280,7 @@ struct CountedGroup final : TextSession {
   bool draws() const override { return false; }
   void setDrawing(const Drawing &) override {}
   void setDrawnRows(const std::vector<int32_t> &, const std::vector<int32_t> &) override {}
+  void setSeenTokens(size_t, const std::vector<int32_t> &) override {}
   void draw(const std::vector<int32_t> &) override {}
   void advanceDrawing() override {}
   void setEndTokens(const std::vector<int32_t> &, bool) override {}

@@ -33,6 +33,8 @@ const std::vector<FlagTerms> termsOfFlags = {
     {Command::Generate, "--temperature", Agree::Value, {"1", "2"}},
     {Command::Generate, "--top-k", Agree::Value, {"1", "2"}, {"--temperature=1"}},
     {Command::Generate, "--top-p", Agree::Value, {"0.1", "0.2"}, {"--temperature=1"}},
+    {Command::Generate, "--min-p", Agree::Value, {"0.1", "0.2"}, {"--temperature=1"}},
+    {Command::Generate, "--repeat-penalty", Agree::Value, {"1.1", "1.2"}},
     {Command::Generate, "--seed", Agree::Value, {"1", "2"}, {"--temperature=1"}},
     {Command::Generate, "--prompt-file", Agree::Given, {"a", "b"}}, // until it is read
     {Command::Generate, "--chat", Agree::Value},
@@ -52,6 +54,8 @@ const std::vector<FlagTerms> termsOfFlags = {
     {Command::Chat, "--temperature", Agree::Value, {"1", "2"}},
     {Command::Chat, "--top-k", Agree::Value, {"1", "2"}, {"--temperature=1"}},
     {Command::Chat, "--top-p", Agree::Value, {"0.1", "0.2"}, {"--temperature=1"}},
+    {Command::Chat, "--min-p", Agree::Value, {"0.1", "0.2"}, {"--temperature=1"}},
+    {Command::Chat, "--repeat-penalty", Agree::Value, {"1.1", "1.2"}},
     {Command::Chat, "--seed", Agree::Value, {"1", "2"}, {"--temperature=1"}},
     {Command::Chat, "--system", Agree::Value, {"a", "b"}},
     {Command::Chat, "--template-arg", Agree::Value, {"a=1", "a=2"}},

@@ -84,4 +84,22 @@ def LinkStages : Pass<"exec-link-stages", "::mlir::ModuleOp"> {
   ];
 }
 
+def NameVersion : Pass<"exec-name-version", "::mlir::ModuleOp"> {
+  let summary = "Give symbols of one of a program's versions a name of their own";
+  let description = [{
+    End of phase `binary` where an executable holds several versions of a program (`--cpu=any`), on the LLVM dialect alone. `tessera_program`, and those of stages, get the version's
+    name behind theirs, and functions are to be seen from inside alone: objects of all versions are linked together.
+  }];
+  let options = [Option<"version", "version", "std::string", /*default=*/"\"\"", "The version's name: x86-64-v3">];
+}
+
+def ListVersions : Pass<"exec-list-versions", "::mlir::ModuleOp"> {
+  let summary = "The program that names its versions";
+  let description = [{
+    On an empty module, which gains the `tessera_program` of an executable that holds several versions of a program: their names and where they are (`exec-name-version`), and nothing else.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let options = [ListOption<"versions", "versions", "std::string", "The versions' names, the plainest first">];
+}
+
 #endif

@@ -30,6 +30,7 @@ struct CompileOptions {
   std::string machine;         ///< file; empty: the default machine
   std::string target = "cpu";  ///< a name in the list of targets
   TargetOptions targetOptions; ///< as given: {"cpu", "native"}
+  std::string version; ///< of a program of which there are several, what it is called (no flag sets it)
   Task task = Task::Generate;
   int64_t batch = 0;     ///< 0: not given
   int64_t maxSeqLen = 0; ///< 0: not given

@@ -20,6 +20,9 @@ void buildPhase(mlir::OpPassManager &pm, Rung rung, const CompileOptions &option
 /// The phases `first` to `last`, both included.
 void buildPhases(mlir::OpPassManager &pm, Rung first, Rung last, const CompileOptions &options);
 
+/// On an empty module: the program of an executable that holds these versions of one (`options.version`).
+void buildVersionTable(mlir::OpPassManager &pm, llvm::ArrayRef<std::string> versions);
+
 /// From rung graph to `last` (step, sharded or spmd): a training program that is cut into stages of a
 /// pipeline, with so many layers each. Stages are modules beside `dist.pipeline`, and every pass runs on each
 /// of them, on the mesh that `options.mesh` says: the pipeline's axis is none of it. `inParts`: with steps as

@@ -127,6 +127,12 @@ struct TargetOption {
   std::string help;  ///< for --help: what may be given, the default first
 };
 
+/// One of several versions of a program's code that an executable holds.
+struct TargetVersion {
+  std::string name;      ///< that people read: "x86-64-v3"
+  TargetOptions options; ///< that make it
+};
+
 /// An entry of the list of targets.
 struct TargetDescription {
   std::string name; ///< of `--target=NAME`
@@ -137,6 +143,10 @@ struct TargetDescription {
   void (*registerPasses)();
   /// Checks the options' values and makes a target of them. `options` holds names from the list above only.
   Result<std::shared_ptr<const Target>> (*resolve)(const TargetOptions &options);
+  /// The versions that the options ask for, the plainest first: an executable takes the last one that its
+  /// machine runs. Above rung `kernels` they are one program, compiled for what resolve() makes of the same
+  /// options. Empty, or no function: there is one version, and it has no name.
+  std::vector<TargetVersion> (*versions)(const TargetOptions &options) = nullptr;
 };
 
 /// Adds an entry to the list; its name must be new. Not safe beside other threads that use the list: call it
@@ -151,6 +161,9 @@ Result<std::shared_ptr<const Target>> resolveTarget(llvm::StringRef name, const 
 /// The same for passes, with the text form of options: null after an error at `op`.
 std::shared_ptr<const Target> resolveTarget(mlir::Operation *op, llvm::StringRef name,
                                             llvm::StringRef options);
+
+/// The versions of a target that the options ask for, which resolveTarget() takes; empty: one.
+std::vector<TargetVersion> targetVersions(llvm::StringRef name, const TargetOptions &options);
 
 /// The text form of options, `NAME=VALUE,...`, which passes take. What does not have this form is read as an
 /// option that no target has.

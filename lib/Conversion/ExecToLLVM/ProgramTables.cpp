@@ -56,9 +56,34 @@ public:
                 {programTable, programs.size()});
   }
 
+  void emitVersions(ArrayRef<std::string> versions) {
+    SmallVector<LLVM::GlobalOp> names, programs;
+    for (const std::string &version : versions) {
+      names.push_back(lineGlobal("tessera_version_" + version, version));
+      programs.push_back(
+          global(programType(), programSymbol(module) + "_" + version, LLVM::Linkage::External));
+    }
+    auto type = structType({ptr, ptr});
+    LLVM::GlobalOp rows = table("tessera_versions", type, versions.size(), [&] {
+      return llvm::map_to_vector(llvm::zip(names, programs), [&](auto row) {
+        return structOf(type, {address(std::get<0>(row)), address(std::get<1>(row))});
+      });
+    });
+    LLVM::GlobalOp program = global(programType(), programSymbol(module), LLVM::Linkage::External);
+    initialize(program, programType(), [&] {
+      SmallVector<Value> fields;
+      for (Type field : programType().getBody())
+        fields.push_back(LLVM::ZeroOp::create(b, field));
+      fields.front() = number(i32, TESSERA_ABI_VERSION);
+      fields[fields.size() - 2] = address(rows);
+      fields.back() = number(i64, versions.size());
+      return fields;
+    });
+  }
+
 private:
   LLVM::LLVMStructType programType() {
-    return structType({i32, i32, i32, ptr, i64, ptr, ptr, ptr, i64, ptr, i64, ptr, i64});
+    return structType({i32, i32, i32, ptr, i64, ptr, ptr, ptr, i64, ptr, i64, ptr, i64, ptr, i64});
   }
 
   void emitProgram(const std::string &manifest, LLVM::GlobalOp entryTable, size_t numEntries,
@@ -83,7 +108,9 @@ private:
                          address(siblings),
                          number(i64, numSiblings),
                          programs.first ? address(programs.first) : LLVM::ZeroOp::create(b, ptr).getResult(),
-                         number(i64, programs.second)};
+                         number(i64, programs.second),
+                         LLVM::ZeroOp::create(b, ptr), // versions are listed by none of them
+                         number(i64, 0)};
                });
   }
 
@@ -222,6 +249,10 @@ void emitProgramTables(ModuleOp module, ArrayRef<LLVM::LLVMFuncOp> entries, Arra
 
 void emitStageTables(ModuleOp module, ArrayRef<ModuleOp> stages, const std::string &manifest) {
   ProgramTables(module, {}).emitStages(stages, manifest);
+}
+
+void emitVersionTable(ModuleOp module, ArrayRef<std::string> versions) {
+  ProgramTables(module, {}).emitVersions(versions);
 }
 
 } // namespace tessera

@@ -29,6 +29,9 @@ void emitProgramTables(mlir::ModuleOp module, llvm::ArrayRef<mlir::LLVM::LLVMFun
 void emitStageTables(mlir::ModuleOp module, llvm::ArrayRef<mlir::ModuleOp> stages,
                      const std::string &manifest);
 
+/// Adds to an empty module the `tessera_program` of several versions, whose symbols other objects define.
+void emitVersionTable(mlir::ModuleOp module, llvm::ArrayRef<std::string> versions);
+
 } // namespace tessera
 
 #endif

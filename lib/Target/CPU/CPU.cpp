@@ -19,7 +19,7 @@ void CPUCodeTarget::buildKernelPipeline(mlir::OpPassManager &pm) const {
 }
 
 TargetSection CPUCodeTarget::manifestSection() const {
-  return {"cpu", llvm::json::Object{{"name", machine.cpu},
+  return {"cpu", llvm::json::Object{{"name", machine.name.empty() ? machine.cpu : machine.name},
                                     {"features", llvm::json::Array(machine.requiredFeatures)}}};
 }
 
@@ -61,14 +61,32 @@ public:
   }
 };
 
+/// What --cpu=any compiles for. Each runs what the ones before it do, and is the faster one.
+constexpr llvm::StringLiteral kVersions[] = {"x86-64-v3", "x86-64-v4", kLevel4BF16};
+
+bool isForAny(const TargetOptions &options) {
+  auto it = options.find("cpu");
+  return it != options.end() && it->second == "any";
+}
+
+std::vector<TargetVersion> versions(const TargetOptions &options) {
+  std::vector<TargetVersion> list;
+  if (isForAny(options))
+    for (llvm::StringRef name : kVersions)
+      list.push_back({name.str(), {{"cpu", name.str()}}});
+  return list;
+}
+
 Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
   auto it = options.find("cpu");
   std::string name = it == options.end() ? "native" : it->second;
+  if (isForAny(options)) // what all have in common: they cut work alike
+    name = kVersions[0].str();
   llvm::Expected<CPUTarget> machine = resolveCPUTarget(name);
   if (!machine) {
     llvm::consumeError(machine.takeError());
     return Failure{"cannot compile", "--cpu=" + name, "no such CPU is known",
-                   "choose native, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
+                   "choose native, any, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
   }
   return std::shared_ptr<const Target>(std::make_shared<CPU>(std::move(*machine)));
 }
@@ -77,10 +95,13 @@ Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
 
 TargetDescription describeCPU() {
   return {"cpu",
-          {{"cpu", "NAME", "native (default), x86-64-v3, x86-64-v4 or a name LLVM knows"}},
+          {{"cpu", "NAME",
+            "native (default), any (several, of which OUT takes the best), x86-64-v3, x86-64-v4 or a name "
+            "LLVM knows"}},
           registerCPUDialectExtensions,
           registerCPUPasses,
-          resolve};
+          resolve,
+          versions};
 }
 
 } // namespace tessera

@@ -78,6 +78,10 @@ Expected<CPUTarget> resolveCPUTarget(StringRef name) {
   if (name.empty() || name == "native") {
     target.cpu = sys::getHostCPUName().str();
     target.features = hostFeatures();
+  } else if (name == kLevel4BF16) {
+    target.cpu = "x86-64-v4";
+    target.features = "+avx512bf16";
+    target.name = name.str();
   } else {
     // Asked of a subtarget of no particular CPU: one made for an unknown name would print a warning of its
     // own.

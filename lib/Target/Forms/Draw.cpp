@@ -27,6 +27,7 @@ func::FuncOp buildDrawKernel(Location loc, StringRef name, const DrawShape &shap
                            array({}, i64),
                            array({}, f64),
                            array({}, i32),
+                           array({}, f64),
                            array({}, f64)};
   SmallVector<Type> outputs{array(shape.rows, i32), array({shape.rows, 2, shape.vocab}, i64)};
   exec::KernelShell shell(loc, name, inputs, outputs, /*scalars=*/0);
@@ -48,6 +49,7 @@ func::FuncOp buildDrawKernel(Location loc, StringRef name, const DrawShape &shap
                           in[4],
                           in[5],
                           in[6],
+                          in[7],
                           buffer(shell.outputs[0], /*readOnly=*/false),
                           buffer(shell.outputs[1], /*readOnly=*/false)};
   Value one = arith::ConstantIndexOp::create(b, 1);

@@ -236,6 +236,17 @@ Value DrawRow::sumFrom(Value candidates, Value limit, bool weights) {
   return threads.sum(b, own);
 }
 
+/// What those candidates weigh that weigh at least `least` each.
+Value DrawRow::sumOfLikely(Value candidates, Value least) {
+  Value end = binary<arith::MulIOp>(candidates, index(threads.count()));
+  Value own = forOwn(index(0), end, integer(0), [&](Value place, Value sum) {
+    Value weight = load(Weights, place);
+    Value isLikely = compare(CmpIPredicate::uge, weight, least);
+    return binary<arith::AddIOp>(sum, select(isLikely, weight, integer(0)));
+  });
+  return threads.sum(b, own);
+}
+
 /// The largest rank from which on there are `wanted` candidates, or they weigh as much; 0: all do not.
 Value DrawRow::search(Value candidates, Value wanted, bool weights) {
   int64_t bits = 32 + idBits;
@@ -249,6 +260,7 @@ Value DrawRow::search(Value candidates, Value wanted, bool weights) {
 
 Value DrawRow::pickByRank(Value total, Value number) {
   Value topP = load(arguments.topP), one = integer(1);
+  Value cutsShare = compare(CmpFPredicate::OLT, topP, real(1));
   Value topK = arith::ExtSIOp::create(b, b.getI64Type(), load(arguments.topK));
   Value cutsCount = compare(CmpIPredicate::sgt, topK, integer(0));
   auto asReal = [&](Value x) -> Value { return arith::SIToFPOp::create(b, b.getF64Type(), x); };
@@ -257,19 +269,26 @@ Value DrawRow::pickByRank(Value total, Value number) {
   Value rest = binary<arith::MulFOp>(asReal(total), binary<arith::SubFOp>(real(1), topP));
   Value least =
       arith::FPToSIOp::create(b, b.getI64Type(), binary<arith::MulFOp>(rest, real(1 / double(shape.vocab))));
-  least = binary<arith::MaxSIOp>(select(cutsCount, one, least), one);
+  least = select(cutsCount, one, least);
+  // Nor are ids below min-p needed, but where `topP` counts them among the first `topK`.
+  Value likely =
+      roundUp(binary<arith::MulFOp>(load(arguments.minP), real(double(int64_t(1) << (62 - idBits)))));
+  Value isCounted = binary<arith::AndIOp>(cutsCount, cutsShare);
+  least = binary<arith::MaxSIOp>(binary<arith::MaxSIOp>(least, select(isCounted, one, likely)), one);
   Value candidates = keepLikely(least);
   Value mass = either(
       cutsCount,
       [&] { return sumFrom(candidates, search(candidates, topK, /*weights=*/false), /*weights=*/true); },
       [&] { return total; });
   mass = either(
-      compare(CmpFPredicate::OLT, topP, real(1)),
+      cutsShare,
       [&] {
         Value wanted = binary<arith::MaxSIOp>(roundUp(binary<arith::MulFOp>(asReal(mass), topP)), one);
         return sumFrom(candidates, search(candidates, wanted, /*weights=*/true), /*weights=*/true);
       },
       [&] { return mass; });
+  // Each cut leaves the first ones in falling order: together they leave what the shortest does.
+  mass = binary<arith::MinSIOp>(mass, sumOfLikely(candidates, likely));
   Value wanted = binary<arith::AddIOp>(shareOf(mass, number), one);
   Value found = search(candidates, wanted, /*weights=*/true);
   Value last = integer((int64_t(1) << idBits) - 1);
@@ -288,6 +307,7 @@ void DrawRow::emit(Value number) {
   Value zero = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
   Value isCut = binary<arith::OrIOp>(compare(CmpFPredicate::OLT, load(arguments.topP), real(1)),
                                      compare(CmpIPredicate::sgt, load(arguments.topK), zero));
+  isCut = binary<arith::OrIOp>(isCut, compare(CmpFPredicate::OGT, load(arguments.minP), real(0)));
   Value id =
       either(isCut, [&] { return pickByRank(total, picks); }, [&] { return pickByOrder(total, picks); });
   threads.once(b, [&] {

@@ -10,7 +10,7 @@ namespace tessera {
 
 /// Buffers of the kernel's arguments.
 struct DrawArguments {
-  mlir::Value logits, stream, count, seed, temperature, topK, topP, ids, scratch;
+  mlir::Value logits, stream, count, seed, temperature, topK, topP, minP, ids, scratch;
 };
 
 /// A token's weight is an integer: exp((logit - largest) / temperature) in units that let the sum over the
@@ -37,6 +37,7 @@ private:
   Value keepLikely(Value least);
   Value rankOf(Value logit, Value id);
   Value sumFrom(Value candidates, Value limit, bool weights);
+  Value sumOfLikely(Value candidates, Value least);
   Value search(Value candidates, Value wanted, bool weights);
 
   Value integer(int64_t value) { return mlir::arith::ConstantOp::create(b, b.getI64IntegerAttr(value)); }

@@ -13,6 +13,9 @@
 // CHECK-SAME: %[[T:[a-z0-9]+]]: tensor<f64> {graph.fill = #graph.fill<temperature>
 // CHECK-SAME: %[[K:[a-z0-9]+]]: tensor<i32> {graph.fill = #graph.fill<top_k>
 // CHECK-SAME: %[[P:[a-z0-9]+]]: tensor<f64> {graph.fill = #graph.fill<top_p>
+// CHECK-SAME: %[[M:[a-z0-9]+]]: tensor<f64> {graph.fill = #graph.fill<min_p>
+// CHECK-SAME: %[[PENALTY:[a-z0-9]+]]: tensor<f32> {graph.fill = #graph.fill<repeat_penalty>
+// CHECK-SAME: %[[SEEN:[a-z0-9]+]]: tensor<2x1x9xi32> {graph.dims = ["batch", "seq", "vocab"], graph.fill = #graph.fill<seen_tokens>, graph.kind = #graph.kind<state>, graph.name = "draw_seen"}
 // CHECK-SAME: %[[TOKENS:[a-z0-9]+]]: tensor<2x1xi32> {{[^}]*}}graph.name = "next_tokens"}
 // CHECK-SAME: %[[POS:[a-z0-9]+]]: tensor<2x1xi32> {{[^}]*}}graph.name = "next_positions"}
 // CHECK-SAME: %[[ENDS:[a-z0-9]+]]: tensor<8xi32> {graph.dims = ["end"], graph.fill = #graph.fill<drawn_end_tokens>, graph.kind = #graph.kind<state>, graph.name = "draw_end_tokens"}
@@ -20,7 +23,24 @@
 // CHECK-SAME: attributes {graph.role = #graph.role<draw>}
 // The number of a row's token is its position less where its prompt ends.
 // CHECK: %[[COUNT:.*]] = graph.sub %[[POS]], %[[START]]
-// CHECK: %[[ID:.*]] = graph.draw %[[LOGITS]], %[[PROMPT]], %[[COUNT]] seed = %[[SEED]] temperature = %[[T]] top_k = %[[K]] top_p = %[[P]]
+// Logits of tokens that the text has are divided by the penalty above 0 and multiplied below.
+// CHECK: %[[LESS:.*]] = graph.div %[[LOGITS]], %[[PENALTY]]
+// CHECK: %[[MORE:.*]] = graph.mul %[[LOGITS]], %[[PENALTY]]
+// CHECK: %[[ABOVE:.*]] = graph.compare ge %[[LOGITS]]
+// CHECK: %[[CHANGED:.*]] = graph.select %[[ABOVE]], %[[LESS]], %[[MORE]]
+// CHECK: %[[ISSEEN:.*]] = graph.compare ge %[[SEEN]]
+// CHECK: %[[SCORES:.*]] = graph.select %[[ISSEEN]], %[[CHANGED]], %[[LOGITS]]
+// CHECK: %[[ID:.*]] = graph.draw %[[SCORES]], %[[PROMPT]], %[[COUNT]] seed = %[[SEED]] temperature = %[[T]] top_k = %[[K]] top_p = %[[P]] min_p = %[[M]]
+// What was drawn is seen from then on, in rows that draw and are not inert.
+// CHECK: %[[NONE:.*]] = graph.constant dense<-1>
+// CHECK: %[[DRAWS:.*]] = graph.compare ge %[[START]]
+// CHECK: %[[ID1:.*]] = graph.select %[[DRAWS]], %[[ID]], %[[NONE]]
+// CHECK: %[[THERE:.*]] = graph.compare ge %[[POS]]
+// CHECK: %[[ID2:.*]] = graph.select %[[THERE]], %[[ID1]], %[[NONE]]
+// CHECK: %[[ROW:.*]] = graph.broadcast %[[ID2]] dims = [0, 1]
+// CHECK: %[[IDS:.*]] = graph.iota
+// CHECK: %[[ISNEW:.*]] = graph.compare eq %[[ROW]], %[[IDS]]
+// CHECK: %[[SEEN1:.*]] = graph.select %[[ISNEW]], %{{.*}}, %[[SEEN]]
 // A row that has no start, or is inert, keeps what it has; one without an id, or whose id ends the text, is inert from then on.
 // CHECK: %[[INERT:.*]] = graph.constant dense<-1>
 // CHECK: %[[STARTED:.*]] = graph.compare ge %[[START]]
@@ -37,7 +57,7 @@
 // CHECK: %[[NEXT:.*]] = graph.select %[[GOESON]], %[[VALID]], %[[INERT]]
 // CHECK: %[[TOKENS1:.*]] = graph.select %[[DRAWN]], %[[TOKEN]], %[[TOKENS]]
 // CHECK: %[[POS1:.*]] = graph.select %[[DRAWN]], %[[NEXT]], %[[POS]]
-// CHECK: return %[[ID]], %[[TOKENS1]], %[[POS1]]
+// CHECK: return %[[ID]], %[[SEEN1]], %[[TOKENS1]], %[[POS1]]
 func.func @forward(%tokens: tensor<2x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
                    %positions: tensor<2x8xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
                    %w: tensor<9x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "draw_seed", graph.dims = ["vocab", "hidden"]},
@@ -58,7 +78,8 @@ func.func @forward(%tokens: tensor<2x8xi32> {graph.fill = #graph.fill<token_ids>
 // CHECK-SAME: %[[POS:[a-z0-9]+]]: tensor<2x1xi32> {graph.dims = ["batch", "seq"], graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "draw_positions"})
 // CHECK: %[[COUNT:.*]] = graph.sub %[[POS]]
 // CHECK: %[[ID:.*]] = graph.draw %{{.*}}, %{{.*}}, %[[COUNT]] seed
-// CHECK-NEXT: return %[[ID]] : tensor<2x1xi32>
+// CHECK: %[[SEEN:.*]] = graph.select %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x1x9xi1>
+// CHECK-NEXT: return %[[ID]], %[[SEEN]] : tensor<2x1xi32>, tensor<2x1x9xi32>
 func.func @forward(%tokens: tensor<2x8xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
                    %w: tensor<9x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["vocab", "hidden"]})
     -> (tensor<2x8x9xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {

@@ -48,6 +48,7 @@
 // CHECK-SAME: graph.name = "draw_prompts", graph.slot = #graph.slot<whole>}
 // CHECK-SAME: graph.name = "draw_starts", graph.slot = #graph.slot<whole>}
 // CHECK-SAME: graph.name = "draw_seed"}
+// CHECK-SAME: graph.name = "draw_seen", graph.slot = #graph.slot<whole>}
 // CHECK-SAME: graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>
 graph.parameter @table : tensor<9x8xf32> from [#graph.source<"table", file = [9, 8]>]
 graph.parameter @blocks.q : tensor<3x2x1x4x8xf32> stacked from [#graph.source<"q{}", file = [2, 1, 4, 8]>]

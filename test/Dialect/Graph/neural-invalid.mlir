@@ -258,7 +258,7 @@ func.func @einsum_with_f64(%x: tensor<5x7xf64>, %w: tensor<7xf32>) -> tensor<5xf
 
 func.func @draw_scalar(%x: tensor<f32>, %r: tensor<i32>, %c: tensor<i32>, %s: tensor<i64>, %k: tensor<i32>, %t: tensor<f64>) {
   // expected-error@+1 {{logits have no dimension to draw from}}
-  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<f32>, tensor<i32>, tensor<i32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<i32>
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t min_p = %t : (tensor<f32>, tensor<i32>, tensor<i32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>, tensor<f64>) -> tensor<i32>
   return
 }
 
@@ -266,7 +266,7 @@ func.func @draw_scalar(%x: tensor<f32>, %r: tensor<i32>, %c: tensor<i32>, %s: te
 
 func.func @draw_of_f64(%x: tensor<2x8xf64>, %r: tensor<2xi32>, %c: tensor<2xi32>, %s: tensor<i64>, %k: tensor<i32>, %t: tensor<f64>) {
   // expected-error@+1 {{logits are f64: they are drawn from as float32; cast them before}}
-  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<2x8xf64>, tensor<2xi32>, tensor<2xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2xi32>
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t min_p = %t : (tensor<2x8xf64>, tensor<2xi32>, tensor<2xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>, tensor<f64>) -> tensor<2xi32>
   return
 }
 
@@ -274,7 +274,7 @@ func.func @draw_of_f64(%x: tensor<2x8xf64>, %r: tensor<2xi32>, %c: tensor<2xi32>
 
 func.func @draw_rows(%x: tensor<2x8xf32>, %r: tensor<2xi32>, %c: tensor<3xi32>, %s: tensor<i64>, %k: tensor<i32>, %t: tensor<f64>) {
   // expected-error@+1 {{dimension 0 of logits has size 2, dimension 0 of count has size 3}}
-  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<2x8xf32>, tensor<2xi32>, tensor<3xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2xi32>
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t min_p = %t : (tensor<2x8xf32>, tensor<2xi32>, tensor<3xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>, tensor<f64>) -> tensor<2xi32>
   return
 }
 
@@ -282,7 +282,7 @@ func.func @draw_rows(%x: tensor<2x8xf32>, %r: tensor<2xi32>, %c: tensor<3xi32>, 
 
 func.func @draw_rank(%x: tensor<2x8xf32>, %r: tensor<2xi32>, %c: tensor<2xi32>, %s: tensor<i64>, %k: tensor<i32>, %t: tensor<f64>) {
   // expected-error@+1 {{result has 2 dimensions, expected 1}}
-  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<2x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2x1xi32>
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t min_p = %t : (tensor<2x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>, tensor<f64>) -> tensor<2x1xi32>
   return
 }
 
@@ -290,7 +290,15 @@ func.func @draw_rank(%x: tensor<2x8xf32>, %r: tensor<2xi32>, %c: tensor<2xi32>, 
 
 func.func @draw_seeds(%x: tensor<2x8xf32>, %r: tensor<2xi32>, %c: tensor<2xi32>, %s: tensor<1xi64>, %k: tensor<i32>, %t: tensor<f64>) {
   // expected-error@+1 {{seed has 1 dimensions, expected 0}}
-  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t : (tensor<2x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<1xi64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2xi32>
+  %0 = graph.draw %x, %r, %c seed = %s temperature = %t top_k = %k top_p = %t min_p = %t : (tensor<2x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<1xi64>, tensor<f64>, tensor<i32>, tensor<f64>, tensor<f64>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @draw_min_p(%x: tensor<2x8xf32>, %r: tensor<2xi32>, %s: tensor<i64>, %k: tensor<i32>, %t: tensor<f64>, %m: tensor<2xf64>) {
+  // expected-error@+1 {{min_p has 1 dimensions, expected 0}}
+  %0 = graph.draw %x, %r, %r seed = %s temperature = %t top_k = %k top_p = %t min_p = %m : (tensor<2x8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>, tensor<2xf64>) -> tensor<2xi32>
   return
 }
 

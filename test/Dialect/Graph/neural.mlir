@@ -81,8 +81,8 @@ func.func @train(%logits: tensor<2x5x32xbf16>, %labels: tensor<2x5xi32>, %rows: 
 
 // CHECK-LABEL: func.func @draw
 func.func @draw(%logits: tensor<2x3x32xbf16>, %rows: tensor<2x3xi32>, %seed: tensor<i64>, %k: tensor<i32>, %x: tensor<f64>) -> tensor<2x3xi32> {
-  // CHECK: graph.draw %{{.*}}, %{{.*}}, %{{.*}} seed = %{{.*}} temperature = %{{.*}} top_k = %{{.*}} top_p = %{{.*}} : (tensor<2x3x32xbf16>, tensor<2x3xi32>, tensor<2x3xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2x3xi32>
-  %0 = graph.draw %logits, %rows, %rows seed = %seed temperature = %x top_k = %k top_p = %x
-      : (tensor<2x3x32xbf16>, tensor<2x3xi32>, tensor<2x3xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<2x3xi32>
+  // CHECK: graph.draw %{{.*}}, %{{.*}}, %{{.*}} seed = %{{.*}} temperature = %{{.*}} top_k = %{{.*}} top_p = %{{.*}} min_p = %{{.*}} : (tensor<2x3x32xbf16>, tensor<2x3xi32>, tensor<2x3xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>, tensor<f64>) -> tensor<2x3xi32>
+  %0 = graph.draw %logits, %rows, %rows seed = %seed temperature = %x top_k = %k top_p = %x min_p = %x
+      : (tensor<2x3x32xbf16>, tensor<2x3xi32>, tensor<2x3xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>, tensor<f64>) -> tensor<2x3xi32>
   return %0 : tensor<2x3xi32>
 }

@@ -21,6 +21,7 @@ struct Settings {
   double temperature = 1, topP = 1;
   int32_t topK = 0;
   uint64_t seed = 5;
+  double minP = 0;
 };
 
 /// The counted number of docs/Runtime.md.
@@ -42,7 +43,7 @@ int32_t expectedToken(const float *logits, int64_t vocab, const Settings &how, i
       sum += weight[id];
     return sum;
   };
-  if (how.topK > 0 || how.topP < 1)
+  if (how.topK > 0 || how.topP < 1 || how.minP > 0)
     std::sort(ids.begin(), ids.end(),
               [&](int32_t a, int32_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
   if (how.topK > 0 && how.topK < vocab)
@@ -54,6 +55,8 @@ int32_t expectedToken(const float *logits, int64_t vocab, const Settings &how, i
       sum += weight[ids[kept++]];
     ids.resize(kept);
   }
+  while (ids.size() > 1 && weight[ids.back()] < how.minP)
+    ids.pop_back();
   double target = numberOf(how.seed, stream, count) * mass(), sum = 0;
   for (int32_t id : ids)
     if ((sum += weight[id]) > target)
@@ -80,13 +83,13 @@ public:
     for (int64_t i = 0; i < rows * vocab; ++i)
       all[i] = logits[i % logits.size()];
     Buffer<int32_t> streams(rows, stream), counts(rows), topK(1, how.topK), ids(rows, -7);
-    Buffer<double> temperature(1, how.temperature), topP(1, how.topP);
+    Buffer<double> temperature(1, how.temperature), topP(1, how.topP), minP(1, how.minP);
     Buffer<uint64_t> seed(1, how.seed);
     Buffer<int64_t> scratch(rows * 2 * vocab, 0x7fffffffffffffff);
     std::iota(counts.data, counts.data + rows, first);
     kernels.run("draw",
                 {all.data, streams.data, counts.data, seed.data, temperature.data, topK.data, topP.data,
-                 ids.data, scratch.data},
+                 minP.data, ids.data, scratch.data},
                 {}, 0, rows);
     EXPECT_TRUE(ids.guardIntact() && scratch.guardIntact());
     return {ids.data, ids.data + rows};
@@ -119,11 +122,14 @@ TEST_P(DrawnTokens, AreThoseOfTheSortedList) {
   for (Settings how :
        {Settings{1, 1, 0, 5}, Settings{0.3, 1, 0, 12345678901234567890u}, Settings{2.5, 0.9, 0, 7},
         Settings{1, 0.35, 0, 8}, Settings{1, 0.999, 0, 9}, Settings{1.5, 1, 3, 10}, Settings{1.5, 1, 1, 11},
-        Settings{4, 0.6, 20, 12}, Settings{1, 0.5, 1 << 30, 13}}) {
+        Settings{4, 0.6, 20, 12}, Settings{1, 0.5, 1 << 30, 13}, Settings{1.5, 1, 0, 14, 0.05},
+        Settings{3, 0.9, 0, 15, 0.3}, Settings{3, 0.5, 0, 16, 0.01}, Settings{2, 1, 6, 17, 0.2},
+        Settings{4, 0.7, 20, 18, 0.5}, Settings{4, 0.4, 20, 19, 0.1}, Settings{1, 1, 0, 20, 1}}) {
     std::vector<int32_t> found = kernel(logits, how, /*stream=*/3, /*first=*/100);
     for (int64_t row = 0; row < rows; ++row)
       EXPECT_EQ(found[row], expectedToken(logits.data() + row * vocab, vocab, how, 3, 100 + row))
-          << "row " << row << " T " << how.temperature << " K " << how.topK << " P " << how.topP;
+          << "row " << row << " T " << how.temperature << " K " << how.topK << " P " << how.topP
+          << " at least " << how.minP;
   }
 }
 
@@ -173,6 +179,37 @@ TEST(Draw, TopPKeepsTheSmallestSetThatReachesIt) {
     EXPECT_EQ(counts.size(), size_t(kept)) << topP;
     EXPECT_EQ(counts.rbegin()->first, kept - 1) << topP;
   }
+}
+
+// Times the largest probability, which temperature has changed: a token that has just as much stays.
+TEST(Draw, MinPKeepsWhatIsLikelyBesideTheLargest) {
+  DrawKernel four(1000, 4);
+  std::vector<float> logits = {std::log(0.25f), 0.0f, std::log(0.0625f), std::log(0.5f)};
+  auto left = [&](Settings how) {
+    std::vector<int32_t> ids;
+    for (auto [id, count] : four.shares(logits, how))
+      ids.push_back(id);
+    return ids;
+  };
+  EXPECT_EQ(left({1, 1, 0, 5, 0}), (std::vector<int32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(left({1, 1, 0, 5, 0.2}), (std::vector<int32_t>{0, 1, 3}));
+  EXPECT_EQ(left({1, 1, 0, 5, 0.3}), (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(left({1, 1, 0, 5, 1}), (std::vector<int32_t>{1}));
+  EXPECT_EQ(left({2, 1, 0, 5, 0.3}), (std::vector<int32_t>{0, 1, 3})); // 1/4 is 1/2 there
+  EXPECT_EQ(left({1, 1, 1, 5, 0.2}), (std::vector<int32_t>{1}));       // the other cuts hold as well
+  EXPECT_EQ(left({1, 0.6, 0, 5, 0.2}), (std::vector<int32_t>{1, 3}));
+  // Three of equal ones, of which min-p leaves all.
+  EXPECT_EQ(DrawKernel(300, 3).shares({2, 2, 2}, {1, 1, 0, 5, 1}).size(), 3u);
+  // What is left has its share.
+  double quarter = 0.25, half = 0.5;
+  expectShares(four.shares(logits, {1, 1, 0, 5, 0.2}), {quarter, 1, 0, half}, 1000);
+}
+
+// What min-p drops counts in what top-p takes its share of: cut to the first three, 0.6 of 7/4 takes two.
+TEST(Draw, MinPIsTheLastCut) {
+  DrawKernel four(1000, 4);
+  std::vector<float> logits = {std::log(0.25f), 0.0f, std::log(0.0625f), std::log(0.5f)};
+  EXPECT_EQ(four.shares(logits, {1, 0.6, 3, 5, 0.3}).size(), 2u);
 }
 
 TEST(Draw, TheNumberDependsOnSeedStreamAndCount) {

@@ -27,14 +27,16 @@ public:
     memory.add(&temperature, sizeof(temperature), false);
     memory.add(&topK, sizeof(topK), false);
     memory.add(&topP, sizeof(topP), false);
+    memory.add(&minP, sizeof(minP), false);
     memory.add(ids.data(), sizeof(int32_t) * kRows, true);
     memory.add(scratch.data(), scratch.size() * 8, true);
   }
   std::string run(const DeviceKernels &kernels, uint64_t order, bool cut) {
     topK = cut ? 500 : 0;
     topP = cut ? 0.9 : 1;
+    minP = cut ? 0.01 : 0;
     return kernels.run("draw",
-                       {logits.data(), rows.data(), rows.data(), &seed, &temperature, &topK, &topP,
+                       {logits.data(), rows.data(), rows.data(), &seed, &temperature, &topK, &topP, &minP,
                         ids.data(), scratch.data()},
                        {}, kRows, memory, order, /*races=*/true);
   }
@@ -46,7 +48,7 @@ private:
   std::vector<int32_t> rows = std::vector<int32_t>(kRows, 3);
   std::vector<int64_t> scratch = std::vector<int64_t>(kRows * 2 * kVocab);
   int64_t seed = 5;
-  double temperature = 2, topP = 1;
+  double temperature = 2, topP = 1, minP = 0;
   int32_t topK = 0;
   DeviceMemory memory;
 };

@@ -25,13 +25,17 @@ struct CPUTarget {
   /// Instruction sets the code may use, in the names of /proc/cpuinfo ("avx512f", "fma"): for the manifest's
   /// cpu.features.
   std::vector<std::string> requiredFeatures;
+  std::string name = {}; ///< for the manifest's cpu.name; empty: `cpu`
 
   unsigned lanes() const { return vectorBits / 32; }
   VectorUnit vectorUnit() const;
 };
 
-/// Resolves `name`: "native" (this machine), an x86-64 level or any CPU name of LLVM. An unknown name is an
-/// error of one line. Cost: milliseconds the first time.
+/// x86-64-v4 with instructions on bfloat16 (AVX512_BF16), which is no name of LLVM.
+inline constexpr llvm::StringLiteral kLevel4BF16 = "x86-64-v4-bf16";
+
+/// Resolves `name`: "native" (this machine), an x86-64 level, kLevel4BF16, or any CPU name of LLVM. An
+/// unknown name is an error of one line. Cost: milliseconds the first time.
 llvm::Expected<CPUTarget> resolveCPUTarget(llvm::StringRef name);
 
 } // namespace tessera

@@ -38,8 +38,8 @@ struct DrawShape {
 
 /// A kernel of one iteration a row:
 ///   name(logits [rows, vocab], stream i32 [rows], count i32 [rows], seed i64 [], temperature f64 [],
-///        top_k i32 [], top_p f64 [], ids i32 [rows], scratch i64 [rows, 2, vocab], begin: index, end: index)
-///        -> (ids, scratch)
+///        top_k i32 [], top_p f64 [], min_p f64 [], ids i32 [rows], scratch i64 [rows, 2, vocab],
+///        begin: index, end: index) -> (ids, scratch)
 /// The scratch is memory of the kernel's own use.
 mlir::func::FuncOp buildDrawKernel(mlir::Location loc, llvm::StringRef name, const DrawShape &shape,
                                    DrawThreads &threads);

@@ -27,7 +27,8 @@ LogicalResult DrawOp::verify() {
   for (NamedValue one : {NamedValue{"seed", getSeed()},
                          {"temperature", getTemperature()},
                          {"top_k", getTopK()},
-                         {"top_p", getTopP()}})
+                         {"top_p", getTopP()},
+                         {"min_p", getMinP()}})
     if (failed(expectRank(*this, one, 0)))
       return failure();
   return success();
@@ -57,29 +58,31 @@ static double numberOf(uint64_t seed, uint64_t stream, uint64_t count) {
 
 /// The ids that are left of a row, in the order in which they are gone through, by `weights`.
 static std::vector<int64_t> candidates(ArrayRef<float> logits, ArrayRef<double> weights, int64_t topK,
-                                       double topP) {
+                                       double topP, double minP) {
   std::vector<int64_t> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);
-  if (topK <= 0 && topP >= 1)
+  if (topK <= 0 && topP >= 1 && minP <= 0)
     return ids;
   std::sort(ids.begin(), ids.end(),
             [&](int64_t a, int64_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
   if (topK > 0 && topK < int64_t(ids.size()))
     ids.resize(topK);
-  if (topP >= 1)
-    return ids;
-  double total = 0, kept = 0;
-  for (int64_t id : ids)
-    total += weights[id];
-  size_t count = 0;
-  while (count < ids.size() && (count == 0 || kept < topP * total))
-    kept += weights[ids[count++]];
-  ids.resize(count);
+  if (topP < 1) {
+    double total = 0, kept = 0;
+    for (int64_t id : ids)
+      total += weights[id];
+    size_t count = 0;
+    while (count < ids.size() && (count == 0 || kept < topP * total))
+      kept += weights[ids[count++]];
+    ids.resize(count);
+  }
+  while (ids.size() > 1 && weights[ids.back()] < minP) // the likeliest one weighs 1
+    ids.pop_back();
   return ids;
 }
 
-static int64_t drawToken(ArrayRef<float> logits, double number, double temperature, int64_t topK,
-                         double topP) {
+static int64_t drawToken(ArrayRef<float> logits, double number, double temperature, int64_t topK, double topP,
+                         double minP) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   float top = -infinity;
   for (float logit : logits) {
@@ -92,7 +95,7 @@ static int64_t drawToken(ArrayRef<float> logits, double number, double temperatu
   std::vector<double> weights;
   for (float logit : logits)
     weights.push_back(std::exp((double(logit) - double(top)) / temperature));
-  std::vector<int64_t> ids = candidates(logits, weights, topK, topP);
+  std::vector<int64_t> ids = candidates(logits, weights, topK, topP, minP);
   double mass = 0, sum = 0;
   for (int64_t id : ids)
     mass += weights[id];
@@ -109,7 +112,7 @@ static int64_t drawToken(ArrayRef<float> logits, double number, double temperatu
 
 LogicalResult DrawOp::evaluate(Tensors operands, const ReferenceContext &, Results &results) {
   const ReferenceTensor &logits = operands[0];
-  double temperature = operands[4].f[0], topP = operands[6].f[0];
+  double temperature = operands[4].f[0], topP = operands[6].f[0], minP = operands[7].f[0];
   if (!(temperature > 0) || !(topP > 0))
     return emitOpError() << "draws at temperature " << temperature << " and top_p " << topP
                          << "; both must be above 0";
@@ -120,7 +123,7 @@ LogicalResult DrawOp::evaluate(Tensors operands, const ReferenceContext &, Resul
     std::vector<float> single(begin, begin + vocab);
     double number =
         numberOf(uint64_t(operands[3].i[0]), uint64_t(operands[1].i[row]), uint64_t(operands[2].i[row]));
-    result.i[row] = drawToken(single, number, temperature, operands[5].i[0], topP);
+    result.i[row] = drawToken(single, number, temperature, operands[5].i[0], topP, minP);
   }
   results.push_back(std::move(result));
   return success();

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define TESSERA_ABI_VERSION 7
+#define TESSERA_ABI_VERSION 8
 
 /* One rank. Generated code reads only this field. */
 typedef struct ts_rank {
@@ -96,6 +96,13 @@ typedef struct ts_image {
 
 struct ts_program;
 typedef struct ts_program ts_program;
+
+/* The same program as code for one kind of machine (llm-compile --cpu=any). */
+typedef struct ts_version {
+  const char *name; /* ends with a zero: "x86-64-v3" */
+  const ts_program *program;
+} ts_version;
+
 struct ts_program {
   uint32_t abi_version;
   uint32_t num_entries;
@@ -111,6 +118,10 @@ struct ts_program {
   /* Of a pipeline: those of its stages, each with a manifest of its own; this one has no entries then. */
   const ts_program *const *programs;
   uint64_t num_programs;
+  /* Of an executable with several versions, the plainest first: the runtime takes the last one that runs.
+   * This one has nothing else then, not even a manifest. */
+  const ts_version *versions;
+  uint64_t num_versions;
 };
 
 extern const ts_program tessera_program;

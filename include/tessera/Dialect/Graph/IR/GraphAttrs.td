@@ -88,7 +88,9 @@ def Graph_FillSource : I32EnumAttr<"FillSource", "where an input's content comes
     I32EnumAttrCase<"DropoutKey", 26, "dropout_key">, I32EnumAttrCase<"Dropout", 27, "dropout">,
     I32EnumAttrCase<"Received", 28, "received">, I32EnumAttrCase<"FirstLayer", 29, "first_layer">,
     I32EnumAttrCase<"ReceivedGradient", 30, "received_gradient">, I32EnumAttrCase<"MicroBatch", 31, "micro_batch">,
-    I32EnumAttrCase<"StageSum", 32, "stage_sum">, I32EnumAttrCase<"SharedGradient", 33, "shared_gradient">]> {
+    I32EnumAttrCase<"StageSum", 32, "stage_sum">, I32EnumAttrCase<"SharedGradient", 33, "shared_gradient">,
+    I32EnumAttrCase<"MinP", 34, "min_p">, I32EnumAttrCase<"RepeatPenalty", 35, "repeat_penalty">,
+    I32EnumAttrCase<"SeenTokens", 36, "seen_tokens">]> {
   let cppNamespace = "::tessera::graph";
   let genSpecializedAttr = 0;
 }
@@ -98,7 +100,7 @@ def Graph_Fill : AttrDef<Graph_Dialect, "Fill"> {
   let description = [{
     Argument attribute `graph.fill`: `#graph.fill<token_ids>` and `<positions>` (of the same places, -1: inert), `<last_index>` (for each row the index within
     the chunk of the position whose logits are wanted), or `<output "hidden" of @prefill>`, what another entry gave last; `<logits>`: those that the call before gave, in their place. States are filled by `<token_ids>`, `<positions>` (what the next step takes),
-    `<end_tokens>` and `<drawn_end_tokens>` (ids behind which a row is inert, chosen or drawn; -1: none), `<pages>` (where each page of a row of KV caches stands: `graph.cache_update`; zeros, as a state begins: in its own place), and how tokens are drawn: `<seed>`, `<temperature>`, `<top_k>`, `<top_p>`, and for each row `<prompt_numbers>` and `<prompt_lengths>` (-1: it draws nothing). A step of training
+    `<end_tokens>` and `<drawn_end_tokens>` (ids behind which a row is inert, chosen or drawn; -1: none), `<pages>` (where each page of a row of KV caches stands: `graph.cache_update`; zeros, as a state begins: in its own place), and how tokens are drawn: `<seed>`, `<temperature>`, `<top_k>`, `<top_p>`, `<min_p>`, `<repeat_penalty>` (of tokens that stand in the text, which `<seen_tokens>` says, [batch, 1, vocab]), and for each row `<prompt_numbers>` and `<prompt_lengths>` (-1: it draws nothing). A step of training
     takes `<targets>` (-1: no loss) beside token ids and positions, `<token_weight>` (1 / targets that count in the step), and single numbers, its hyperparameters (docs/TrainStep.md). A stage of a pipeline takes `<received>`, what its neighbour gives under the same name, `<received_gradient>`, that of what it sent, `<first_layer>` i32 [], the number of its first layer, `<micro_batch>` i32 [], `<stage_sum>`, the sum of what all stages give under this name, and `<shared_gradient>`, what the other stages with a copy of the same parameter give (docs/Pipelines.md). An importer says what fills
     the inputs of `@forward`, `graph-build-generate-step` what fills those of the entries. Without it the caller fills the input.
   }];

@@ -250,21 +250,22 @@ def Graph_ArgMaxIndexOp : Graph_Op<"arg_max_index"> {
 def Graph_DrawOp : Graph_Op<"draw"> {
   let summary = "One token of each row, drawn: logits [n..., v] -> ids [n...]";
   let description = [{
-    Draws from softmax(logits / temperature), cut first to the `top_k` most likely ids (0: all of them) and then to the fewest of these that hold `top_p` of what is left
-    (1: all; at equal logits the lower id comes first; the id that makes the sum reach it is the last). The number that picks is a function of (seed, stream, count) alone
+    Draws from softmax(logits / temperature), cut first to the `top_k` most likely ids (0: all of them), then to the fewest of these that hold `top_p` of what is left
+    (1: all; at equal logits the lower id comes first; the id that makes the sum reach it is the last), and then to those at least `min_p` times as likely as the likeliest (0: all). The number that picks is a function of (seed, stream, count) alone
     (docs/Runtime.md, "Choosing tokens"); it goes through the ids in their order, or, where they were cut, in falling order of the logits. Logits count as float32. -1 where the
-    largest is NaN or infinite. `temperature` is above 0, `top_p` in (0, 1].
+    largest is NaN or infinite. `temperature` is above 0, `top_p` in (0, 1], `min_p` in [0, 1].
     A rank has all logits of its rows: equal rows give equal tokens on all ranks.
     ```mlir
-    // given %logits: tensor<4x1x512xf32>, %stream: tensor<4x1xi32>, %count: tensor<4x1xi32>, %seed: tensor<i64>, %t: tensor<f64>, %k: tensor<i32>, %p: tensor<f64>
-    %ids = graph.draw %logits, %stream, %count seed = %seed temperature = %t top_k = %k top_p = %p
-        : (tensor<4x1x512xf32>, tensor<4x1xi32>, tensor<4x1xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>) -> tensor<4x1xi32>
+    // given %logits: tensor<4x1x512xf32>, %stream: tensor<4x1xi32>, %count: tensor<4x1xi32>, %seed: tensor<i64>, %t: tensor<f64>, %k: tensor<i32>, %p: tensor<f64>, %m: tensor<f64>
+    %ids = graph.draw %logits, %stream, %count seed = %seed temperature = %t top_k = %k top_p = %p min_p = %m
+        : (tensor<4x1x512xf32>, tensor<4x1xi32>, tensor<4x1xi32>, tensor<i64>, tensor<f64>, tensor<i32>, tensor<f64>, tensor<f64>) -> tensor<4x1xi32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$logits, Graph_I32Tensor:$stream, Graph_I32Tensor:$count, RankedTensorOf<[I64]>:$seed,
-      RankedTensorOf<[F64]>:$temperature, Graph_I32Tensor:$top_k, RankedTensorOf<[F64]>:$top_p);
+      RankedTensorOf<[F64]>:$temperature, Graph_I32Tensor:$top_k, RankedTensorOf<[F64]>:$top_p, RankedTensorOf<[F64]>:$min_p);
   let results = (outs Graph_I32Tensor:$result);
-  let assemblyFormat = [{$logits `,` $stream `,` $count `seed` `=` $seed `temperature` `=` $temperature `top_k` `=` $top_k `top_p` `=` $top_p attr-dict
+  let assemblyFormat = [{$logits `,` $stream `,` $count `seed` `=` $seed `temperature` `=` $temperature `top_k` `=` $top_k `top_p` `=` $top_p
+      `min_p` `=` $min_p attr-dict
       `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }

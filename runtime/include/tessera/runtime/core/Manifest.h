@@ -90,6 +90,9 @@ enum class Fill {
   Temperature,
   TopK,
   TopP,
+  MinP,
+  RepeatPenalty,
+  SeenTokens, // of each row and id whether the row's text has it: not 0
   PromptNumbers,
   PromptLengths,
   // Of each row how many pages from its own place each page of its KV caches stands: zeros are the identity.

@@ -225,6 +225,9 @@ public:
   // Reads the target's section (Manifest::section). Throws Error where it says something that this driver
   // does not know, and where the program cannot run on this machine.
   virtual void checkMachine(const Manifest &manifest) const = 0;
+  // What the section asks of the machine and that has not, in words for a line; empty: nothing, or nobody
+  // knows. Of several versions of a program the runtime takes one for which it is empty.
+  virtual std::string missing(const Manifest &manifest) const { return ""; }
   // Throws Error where this machine has no device of this kind. May open libraries.
   virtual void findDevices() const {}
   // Which kind of machine the section says, for `info`: "znver5". Empty: it says nothing.

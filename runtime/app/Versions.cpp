@@ -1,0 +1,64 @@
+#include "Versions.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Manifest.h"
+#include "tessera/runtime/device/Device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace tessera::runtime {
+
+static std::string listed(const std::vector<std::string> &names) {
+  std::string list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+size_t chooseVersion(const std::vector<std::string> &held, const char *forced,
+                     const std::function<bool(size_t)> &runs) {
+  if (forced && *forced) {
+    const auto found = std::find(held.begin(), held.end(), forced);
+    if (found == held.end())
+      throw Error("cannot choose code for this CPU", std::string("TESSERA_CPU=") + forced,
+                  "this executable holds " + listed(held), "name one of them, or leave the variable out");
+    return size_t(found - held.begin());
+  }
+  for (size_t number = held.size(); number-- > 1;)
+    if (runs(number))
+      return number;
+  return 0;
+}
+
+ChosenProgram chooseProgram(const ts_program &program) {
+  if (program.num_versions == 0)
+    return {&program, {}};
+  ChosenProgram chosen{&program, {}};
+  for (size_t number = 0; number < program.num_versions; ++number)
+    chosen.held.push_back(program.versions[number].name);
+  chosen.number = chooseVersion(chosen.held, getenv("TESSERA_CPU"), [&](size_t number) {
+    const ts_program &version = *program.versions[number].program;
+    const Manifest manifest = Manifest::parse({version.manifest, size_t(version.manifest_bytes)});
+    return driverFor(manifest.target).missing(manifest).empty();
+  });
+  chosen.program = program.versions[chosen.number].program;
+  return chosen;
+}
+
+std::string withVersions(const std::string &described, const ChosenProgram &chosen, bool json) {
+  if (chosen.held.empty())
+    return described;
+  const std::string &name = chosen.held[chosen.number];
+  if (json) {
+    auto info = nlohmann::ordered_json::parse(described);
+    info["version"] = name;
+    info["versions"] = chosen.held;
+    return info.dump() + "\n";
+  }
+  const size_t line = described.find('\n') + 1;
+  return described.substr(0, line) + "code         " + name + ", of " + listed(chosen.held) + "\n" +
+         described.substr(line);
+}
+
+} // namespace tessera::runtime
