@@ -42,7 +42,8 @@ std::vector<std::string> targetFlags() {
   std::vector<std::string> flags;
   for (const TargetDescription &target : registeredTargets())
     for (const TargetOption &option : target.options)
-      flags.push_back("--" + option.name);
+      if (std::string flag = "--" + option.name; !llvm::is_contained(flags, flag)) // of two targets
+        flags.push_back(std::move(flag));
   return flags;
 }
 
@@ -59,9 +60,14 @@ cli::ProgramText compileProgramText() {
   }
   registerTargets();
   for (const TargetDescription &target : registeredTargets())
-    for (const TargetOption &option : target.options)
-      command.flags.push_back(
-          {"--" + option.name, option.value, "of target " + target.name + ": " + option.help});
+    for (const TargetOption &option : target.options) {
+      const std::string flag = "--" + option.name, help = "of target " + target.name + ": " + option.help;
+      auto known = llvm::find_if(command.flags, [&](const auto &other) { return other.name == flag; });
+      if (known == command.flags.end())
+        command.flags.push_back({flag, option.value, help});
+      else // several targets have it
+        known->help += "; " + help;
+    }
   command.examples = {"smollm2.gguf -o smol",
                       "models/llama --mesh=tp=2 --dtype=bf16 --max-seq-len=4096 -o llama",
                       "models/llama --task=train --mesh=fsdp=2 --batch=8 -o trainer"};

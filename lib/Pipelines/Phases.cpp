@@ -58,6 +58,7 @@ static void buildStep(OpPassManager &whole, const CompileOptions &options) {
     step.chunkTokens = (*target)->tiling().prefillTokens;
     step.shortChunk = options.shortChunk ? options.shortChunk : (*target)->tiling().shortChunk;
     step.page = (*target)->tiling().cachePage;
+    step.rings = (*target)->tiling().ringCaches;
   }
   pm.addPass(graph::createBuildGenerateStep(step));
   verifyRung(pm, Rung::Step);

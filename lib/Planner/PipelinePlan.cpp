@@ -111,12 +111,16 @@ void writeSchedule(ModuleOp module, const CompileOptions &options) {
   }
   if (options.task != Task::Generate)
     return;
-  // Of the whole: its stages take the rows of a group.
+  // Of the whole: its stages take the rows of a group, and go back as far as all of them can.
+  int64_t rewind = -1;
   for (auto stage : module.getOps<ModuleOp>())
-    if (auto of = stage->getAttrOfType<graph::GenerateAttr>(graph::kGenerateAttr))
+    if (auto of = stage->getAttrOfType<graph::GenerateAttr>(graph::kGenerateAttr)) {
+      if (int64_t own = of.getRewind(); own >= 0)
+        rewind = rewind < 0 ? own : std::min(own, rewind);
       module->setAttr(graph::kGenerateAttr,
                       graph::GenerateAttr::get(module.getContext(), options.batch, of.getChunk(),
-                                               of.getMaxSeqLen(), of.getVocab()));
+                                               of.getMaxSeqLen(), of.getVocab(), rewind));
+    }
 }
 
 } // namespace tessera

@@ -7,6 +7,7 @@
 #include "Outside.h"
 #include "Runs.h"
 #include "Terminal.h"
+#include "WrittenPositions.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
@@ -80,8 +81,10 @@ void shareTurn(Turn &turn, HostPlane &plane) {
 // The conversation as the root has it.
 class Chat {
 public:
-  Chat(Conversation &conversation, const Options &options, const GenerateSpec &sizes)
-      : conversation_(conversation), messages_(options), most_(options.maxNewTokens), sizes_(sizes) {}
+  // Steps of which `stepsAhead` are given before the first is read.
+  Chat(Conversation &conversation, const Options &options, const GenerateSpec &sizes, int64_t stepsAhead)
+      : conversation_(conversation), messages_(options), most_(options.maxNewTokens), sizes_(sizes),
+        written_(sizes.rewind, stepsAhead) {}
 
   // Asks for messages until one can be answered.
   Turn next(BoardEntry &entry, bool mayGoOn) {
@@ -110,6 +113,7 @@ public:
     const std::vector<int32_t> &made = answers.tokens(0);
     if (!made.empty())
       held_.insert(held_.end(), made.begin(), made.end() - 1);
+    written_.add(turn.from, int64_t(held_.size()));
     conversation_.answer(answers.text(0));
     const bool isFull = int64_t(turn.tokens.size() + made.size()) >= sizes_.maxSeqLen;
     if (!isStopped && answers.finish(0) == Finish::Length && isFull)
@@ -146,8 +150,9 @@ private:
               " the conversation");
     // Of the last token the logits are wanted: it is given again in any case.
     const size_t most = std::min(held_.size(), turn.tokens.size() - 1);
-    turn.from = std::mismatch(held_.begin(), held_.begin() + int64_t(most), turn.tokens.begin()).first -
-                held_.begin();
+    turn.from = written_.reachable(
+        std::mismatch(held_.begin(), held_.begin() + int64_t(most), turn.tokens.begin()).first -
+        held_.begin());
     turn.limit = std::min(most_.value_or(context), context - length);
   }
 
@@ -156,6 +161,7 @@ private:
   std::optional<int64_t> most_;
   const GenerateSpec &sizes_;
   std::vector<int32_t> held_; // whose keys and values the caches have
+  WrittenPositions written_;
 };
 
 } // namespace
@@ -179,7 +185,7 @@ int chat(const ts_program &program, const Manifest &manifest, const Options &opt
     StandardOutput out(&rank.entry());
     std::optional<Chat> chat;
     if (root)
-      chat.emplace(conversation, options, *manifest.generate);
+      chat.emplace(conversation, options, *manifest.generate, one.front()->stepsAhead());
     prepareGroups(rank, one, job);
     one.front()->clear();
     GenerateTimes times;

@@ -265,6 +265,7 @@ struct Checker {
   void generate(const GenerateSpec &g) const {
     require(g.batch > 0 && g.chunk > 0 && g.maxSeqLen >= g.chunk && g.vocab > 0, "generate",
             "a size is not positive");
+    require(g.rewind.value_or(0) >= 0, "generate", "rows cannot go back by less than nothing");
     for (int64_t id : g.eos)
       require(id >= 0, "generate", "an end token is negative");
     if (m.pipeline) // its stages have the entries

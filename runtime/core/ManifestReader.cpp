@@ -314,6 +314,8 @@ static GenerateSpec readGenerate(const Json &json, const std::vector<EntrySpec> 
   g.maxSeqLen = fields["max_seq_len"];
   g.vocab = fields["vocab"];
   g.eos = fields.get("eos", std::vector<int64_t>());
+  if (const Json *rewind = fields.find("rewind"))
+    g.rewind = rewind->get<int64_t>();
   g.prompts = readPrompts(entries, g.chunk);
   g.prompt = g.prompts.empty() ? -1 : g.prompts.back().entry;
   g.next = onlyEntryOrPart(entries, Role::Next);

@@ -185,6 +185,17 @@ static std::string generating() {
   return text;
 }
 
+// A program without rings says nothing of how far rows go back.
+TEST(Manifest, SaysHowFarRowsGoBack) {
+  std::string text = generating();
+  EXPECT_EQ(Manifest::parse(text).generate->rewind, std::nullopt);
+  const std::string vocab = "\"vocab\": 5";
+  text.insert(text.find(vocab) + vocab.size(), ", \"rewind\": 4");
+  EXPECT_EQ(Manifest::parse(text).generate->rewind, 4);
+  text.replace(text.find("\"rewind\": 4"), 11, "\"rewind\": -1");
+  EXPECT_THROW(Manifest::parse(text), Error);
+}
+
 TEST(Manifest, FindsTheEntriesOfGenerateByTheirRoles) {
   Manifest m = Manifest::parse(generating());
   ASSERT_TRUE(m.generate);

@@ -1,8 +1,8 @@
 """Conversations of a compiled model: with --chat, from a file, and in a terminal (a pty).
 
-    check_chat.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M]
+    check_chat.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--window N]
 
-The copy of the model that runs has a template, a tokenizer that adds a BOS and two end tokens. What a conversation is in tokens follows from plain
+The copy of the model that runs has a template, a tokenizer that adds a BOS and two end tokens; with --window it is a Mistral, whose caches are rings. What a conversation is in tokens follows from plain
 `generate` of the text that the template makes of it."""
 import argparse
 import json
@@ -23,6 +23,7 @@ parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--mesh")
+parser.add_argument("--window", type=int)
 args = parser.parse_args()
 TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'system' %}[{{ m.content }}]{% else %}({{ m.role }}{{ mark | default('') }}) {{ m.content }}\n"
             "{% endif %}{% endfor %}{% if add_generation_prompt %}(assistant){% endif %}")
@@ -44,7 +45,13 @@ tokenizer["post_processor"] = {"type": "TemplateProcessing", "single": [{"Specia
 write("tokenizer.json", tokenizer)
 write("generation_config.json", {"eos_token_id": [387, 388]})
 write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": TEMPLATE})
-done = subprocess.run([args.compiler, model, "--batch=3", "--max-seq-len=96", "-o", args.out] + ([f"--mesh={args.mesh}"] if args.mesh else []), capture_output=True, text=True)
+flags = [f"--mesh={args.mesh}"] if args.mesh else []
+if args.window:
+    with open(os.path.join(model, "config.json"), encoding="utf-8") as file:
+        config = json.load(file)
+    write("config.json", {**config, "architectures": ["MistralForCausalLM"], "model_type": "mistral", "sliding_window": args.window})
+    flags.append("--chunk=16")
+done = subprocess.run([args.compiler, model, "--batch=3", "--max-seq-len=96", "-o", args.out, *flags], capture_output=True, text=True)
 if done.returncode:
     sys.exit(done.stderr)
 if not re.fullmatch(r"made \S+ \([0-9.]+ MB, [12] ranks?, cpu\); try: \S+ chat\n", done.stderr):

@@ -1,8 +1,8 @@
 """Eight prompts of different lengths in three places, from a file, against each of them alone: tokens, text and the bits of the first one's logits.
 
-    check_places.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--flag F]...
+    check_places.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--window N] [--flag F]...
 
-Answers differ in length, for the copy of the model that runs has an end token that comes up in some of them."""
+With --window the copy of the model that runs is a Mistral, whose caches are rings: what a place holds of a prompt before goes round with the next one's. Answers differ in length, for the copy of the model that runs has an end token that comes up in some of them."""
 import argparse
 import json
 import os
@@ -15,11 +15,19 @@ for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--mesh")
 parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
+parser.add_argument("--window", type=int)
 args = parser.parse_args()
 PROMPTS = ["the quick brown fox jumps", "a", "def f(n): return n", "x y z " * 6, "1, 2, 3", "once upon a time", "of", "it was the best of times"]
 model, listed = args.out + ".model", args.out + ".txt"
 shutil.rmtree(model, ignore_errors=True)
 shutil.copytree(args.model, model)
+flags = [f"--mesh={args.mesh}"] if args.mesh else []
+if args.window:
+    with open(os.path.join(model, "config.json")) as file:
+        config = json.load(file)
+    with open(os.path.join(model, "config.json"), "w") as file:
+        json.dump({**config, "architectures": ["MistralForCausalLM"], "model_type": "mistral", "sliding_window": args.window}, file)
+    flags.append("--chunk=4")
 
 
 def run(*words, text=None):
@@ -39,7 +47,7 @@ def generate(*words, text=None):
 
 
 ends([388])
-run(args.compiler, model, "--batch=3", "--max-seq-len=80", "-o", args.out, *([f"--mesh={args.mesh}"] if args.mesh else []), *args.flag)
+run(args.compiler, model, "--batch=3", "--max-seq-len=80", "-o", args.out, *flags, *args.flag)
 free = [generate(f"--prompt={prompt}")[0]["tokens"] for prompt in PROMPTS]
 seen = [token for answer in free for token in set(answer[2:])]
 ends([388, max(sorted(set(seen)), key=seen.count)])

@@ -53,6 +53,8 @@ struct TilingChoices {
   /// Bytes that one iteration may keep for itself, where loops run over any factor: tiles are no larger, and
   /// ops that would keep more together are kernels apart.
   int64_t keptBytes = std::numeric_limits<int64_t>::max();
+  /// Caches of attentions with a window are rings, where these are shorter: kernels find keys there.
+  bool ringCaches = false;
 
   /// Positions that one @prefill of so many rows takes at most.
   int64_t largestChunk(int64_t rows) const { return std::max(prefillChunk, prefillTokens / rows); }

@@ -122,6 +122,10 @@ private:
       Value index = at(offset.getIndex()), base = constant(offset.getOffset());
       values[offset] = offset.getReverse() ? LLVM::SubOp::create(b, base, index).getResult()
                                            : LLVM::AddOp::create(b, base, index).getResult();
+    } else if (auto layer = dyn_cast<StackLayerOp>(op)) {
+      Value turn = LLVM::UDivOp::create(b, at(layer.getIndex()), constant(layer.getPeriod()));
+      Value number = LLVM::MulOp::create(b, turn, constant(layer.getHeld()));
+      values[layer] = LLVM::AddOp::create(b, number, constant(layer.getBefore()));
     } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       values[reshape] = at(reshape.getInput());
     } else if (auto layer = dyn_cast<LayerOp>(op)) {

@@ -123,6 +123,9 @@ struct LinkStages : impl::LinkStagesBase<LinkStages> {
       return nullptr;
     json::Object generate = *own;
     generate["batch"] = whole.getBatch();
+    generate.erase("rewind");
+    if (whole.getRewind() >= 0)
+      generate["rewind"] = whole.getRewind();
     return generate;
   }
 

@@ -347,6 +347,8 @@ std::string ManifestWriter::text() {
                                 {"max_seq_len", generate.getMaxSeqLen()},
                                 {"vocab", generate.getVocab()},
                                 {"eos", std::move(eos)}};
+  if (generate && generate.getRewind() >= 0)
+    (*generateJson.getAsObject())["rewind"] = generate.getRewind();
   json::Value trainJson = nullptr;
   auto train = module->getAttrOfType<graph::TrainAttr>(graph::kTrainAttr);
   if (train) {

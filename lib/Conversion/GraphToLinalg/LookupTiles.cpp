@@ -174,7 +174,7 @@ struct CacheUpdateTile : Tile<CacheUpdateTile, graph::CacheUpdateOp> {
   /// Writes the update's tile [batch, seq, row...] to cache[layer, batch, positions[batch, seq] - begin of
   /// the shard, row...], row by row: no two rows have one place, but for those of the batch that are padding,
   /// which may have anything for positions and are passed over. Where there are pages, the table says how far
-  /// from its position a row goes.
+  /// from its position a row goes. In a ring it goes to what is left of its position by the ring's length.
   static Value emit(graph::CacheUpdateOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
                     TileContext &context) {
     RankedTensorType update = typeOf(tiles[1]);
@@ -196,6 +196,10 @@ struct CacheUpdateTile : Tile<CacheUpdateTile, graph::CacheUpdateOp> {
       Value position = indexOf(t, tiles[3], at), known;
       if (op.getPages())
         std::tie(position, known) = placeOf(op, t, position, at[0], tiles[4]);
+      if (op.getRing()) {
+        known = arith::CmpIOp::create(t.b, arith::CmpIPredicate::sge, position, t.index(0));
+        position = arith::RemUIOp::create(t.b, position, t.index(context.globalSize(op.getCache(), 2)));
+      }
       position = arith::SubIOp::create(t.b, position, shard);
       // Unsigned: a negative position is a large one.
       Value inside = arith::CmpIOp::create(t.b, arith::CmpIPredicate::ult, position, size);

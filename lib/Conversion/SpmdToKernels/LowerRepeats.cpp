@@ -223,6 +223,31 @@ void materializeLayerNumbers(Lowering &lowering) {
   }
 }
 
+/// Numbers of layers in stacks of some bodies' layers: numbers of the host like those that they are made of.
+static LogicalResult lowerStackLayers(Lowering &lowering) {
+  SmallVector<graph::StackLayerOp> numbers;
+  lowering.module.walk([&](graph::StackLayerOp op) { numbers.push_back(op); });
+  for (graph::StackLayerOp op : numbers) {
+    OpBuilder builder(op);
+    Value index = layerIndex(builder, op.getIndex());
+    if (!index)
+      return op.emitOpError("takes a layer whose number is neither a loop's index nor a constant");
+    Value number;
+    if (auto constant = index.getDefiningOp<arith::ConstantIndexOp>())
+      number = arith::ConstantIndexOp::create(
+          builder, op.getLoc(),
+          constant.value() / int64_t(op.getPeriod()) * int64_t(op.getHeld()) + int64_t(op.getBefore()));
+    else
+      number = exec::StackLayerOp::create(builder, op.getLoc(), builder.getIndexType(), index,
+                                          op.getPeriodAttr(), op.getHeldAttr(), op.getBeforeAttr());
+    Value tensor =
+        UnrealizedConversionCastOp::create(builder, op.getLoc(), op.getType(), number).getResult(0);
+    op.replaceAllUsesWith(tensor);
+    op.erase();
+  }
+  return success();
+}
+
 LogicalResult lowerRepeats(Lowering &lowering) {
   // Outer loops first: their clones hold the inner ones.
   for (;;) {
@@ -235,6 +260,8 @@ LogicalResult lowerRepeats(Lowering &lowering) {
       break;
     lowerRepeat(lowering, repeat);
   }
+  if (failed(lowerStackLayers(lowering)))
+    return failure();
   SmallVector<graph::LayerSliceOp> slices;
   lowering.module.walk([&](graph::LayerSliceOp op) { slices.push_back(op); });
   for (graph::LayerSliceOp op : slices) {

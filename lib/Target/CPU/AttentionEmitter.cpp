@@ -73,8 +73,13 @@ Values AttentionEmitter::keyIndices(const AttentionIteration &iteration, Value j
   Values at;
   if (buffers.layer)
     at.push_back(buffers.layer);
-  at.append({iteration.batch, j, iteration.head, d});
+  at.append({iteration.batch, shape.ring ? rem(j, shape.context) : j, iteration.head, d});
   return at;
+}
+
+Value AttentionEmitter::boundedKeyEnd(Value end) {
+  end = max(end, index(0));
+  return shape.ring ? end : min(end, index(shape.context));
 }
 
 Values AttentionEmitter::queryIndices(const AttentionIteration &iteration, Value row, Value d) {

@@ -69,10 +69,13 @@ protected:
   void storeVector(mlir::Value value, mlir::Value buffer, mlir::ValueRange at) {
     storeVector(value, buffer, at, lanes);
   }
-  /// Indices of element `d` of key (or value) row `j`.
+  /// Indices of element `d` of key (or value) `j`, which is a row, or in a ring goes round.
   Values keyIndices(const AttentionIteration &iteration, mlir::Value j, mlir::Value d);
   /// Indices of element `d` of query row `row` (position row / group, head row % group).
   Values queryIndices(const AttentionIteration &iteration, mlir::Value row, mlir::Value d);
+  /// The number of keys to go through, of which `end` is the first that no query sees: not below 0, and as
+  /// many as there are rows, but for a ring.
+  mlir::Value boundedKeyEnd(mlir::Value end);
   /// The position of query row `row`, which is that of the last key in sight.
   mlir::Value positionOf(const AttentionIteration &iteration, mlir::Value row);
   /// Of a shape that limits the keys in front: the first one that a row at `position` sees.

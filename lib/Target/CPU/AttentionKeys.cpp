@@ -198,8 +198,7 @@ void KeyLaneAttention::emit(Value item) {
         return Values{arith::MaxSIOp::create(b, carried[0], position),
                       arith::MinSIOp::create(b, carried[1], select(live, first, i32(INT32_MAX)))};
       });
-  Value keyEnd = sub(add(toIndex(range[0]), 1), buffers.base);
-  keyEnd = min(max(keyEnd, index(0)), index(shape.context));
+  Value keyEnd = boundedKeyEnd(sub(add(toIndex(range[0]), 1), buffers.base));
   Value keyStart = index(0);
   if (limitsFront())
     keyStart = min(max(sub(toIndex(range[1]), buffers.base), index(0)), keyEnd);

@@ -179,7 +179,7 @@ void RowLaneAttention::emit(Value item) {
     Value positions = loadVector(rowPositions, {index(v * lanes)});
     Value largest = vector::ReductionOp::create(b, vector::CombiningKind::MAXSI, positions);
     top = top ? Value(arith::MaxSIOp::create(b, top, largest)) : largest;
-    upper.push_back(arith::MinSIOp::create(b, positions, lastPosition));
+    upper.push_back(shape.ring ? positions : Value(arith::MinSIOp::create(b, positions, lastPosition)));
     if (limitsFront()) {
       lower.push_back(loadVector(rowFirsts, {index(v * lanes)}));
       Value live = compare(arith::CmpIPredicate::sge, positions, splat(i32(0)));
@@ -188,8 +188,7 @@ void RowLaneAttention::emit(Value item) {
       bottom = bottom ? Value(arith::MinSIOp::create(b, bottom, smallest)) : smallest;
     }
   }
-  Value keyEnd = sub(add(toIndex(top), 1), buffers.base);
-  keyEnd = min(max(keyEnd, index(0)), index(shape.context));
+  Value keyEnd = boundedKeyEnd(sub(add(toIndex(top), 1), buffers.base));
   Value keyStart = index(0);
   if (limitsFront())
     keyStart = min(max(sub(toIndex(bottom), buffers.base), index(0)), keyEnd);

@@ -39,7 +39,11 @@ namespace {
 
 class CPU : public CPUCodeTarget {
 public:
-  explicit CPU(CPUTarget machine) : CPUCodeTarget(std::move(machine)) {
+  /// `chunk`: positions of a prompt's chunk; 0: what suits the machine.
+  CPU(CPUTarget machine, int64_t chunk) : CPUCodeTarget(std::move(machine)) {
+    choices.ringCaches = true;
+    if (chunk)
+      choices.prefillChunk = chunk;
     addAttentionForm(forms, this->machine.vectorUnit());
     addAttentionGradientForms(forms, this->machine.vectorUnit());
     addPackedWeightForms(forms);
@@ -49,6 +53,7 @@ public:
     addExpertForms(forms, this->machine.vectorUnit());
   }
 
+  TilingChoices tiling() const override { return choices; }
   bool holdsBlocks(io::DType type) const override { return io::isQuantized(type); }
   int64_t blockBytes(io::DType type, int64_t rows, const io::BlockColumns &columns) const override {
     return io::BlockLayout(type, rows, columns).bytes;
@@ -59,6 +64,9 @@ public:
     return epilogue.inPlace && epilogue.y.isF32() && !epilogue.biasAlignment &&
            epilogue.function == ProductFunction::None;
   }
+
+private:
+  TilingChoices choices;
 };
 
 /// What --cpu=any compiles for. Each runs what the ones before it do, and is the faster one.
@@ -72,8 +80,10 @@ bool isForAny(const TargetOptions &options) {
 std::vector<TargetVersion> versions(const TargetOptions &options) {
   std::vector<TargetVersion> list;
   if (isForAny(options))
-    for (llvm::StringRef name : kVersions)
-      list.push_back({name.str(), {{"cpu", name.str()}}});
+    for (llvm::StringRef name : kVersions) {
+      list.push_back({name.str(), options});
+      list.back().options["cpu"] = name.str();
+    }
   return list;
 }
 
@@ -88,7 +98,12 @@ Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
     return Failure{"cannot compile", "--cpu=" + name, "no such CPU is known",
                    "choose native, any, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
   }
-  return std::shared_ptr<const Target>(std::make_shared<CPU>(std::move(*machine)));
+  int64_t chunk = 0;
+  if (auto given = options.find("chunk"); given != options.end())
+    if (llvm::StringRef(given->second).getAsInteger(10, chunk) || chunk < 1 || chunk > INT32_MAX)
+      return Failure{"cannot compile", "--chunk=" + given->second,
+                     "must be a number from 1 to " + std::to_string(INT32_MAX), "leave it out"};
+  return std::shared_ptr<const Target>(std::make_shared<CPU>(std::move(*machine), chunk));
 }
 
 } // namespace
@@ -97,7 +112,10 @@ TargetDescription describeCPU() {
   return {"cpu",
           {{"cpu", "NAME",
             "native (default), any (several, of which OUT takes the best), x86-64-v3, x86-64-v4 or a name "
-            "LLVM knows"}},
+            "LLVM knows"},
+           {"chunk", "N",
+            "positions of a prompt that go through at once (default 128); caches of layers with a window hold "
+            "as many beside it"}},
           registerCPUDialectExtensions,
           registerCPUPasses,
           resolve,

@@ -1,7 +1,7 @@
 //===- AttentionForm.cpp - attention as a launch on a GPU -------------------===//
 //
 // attention -> the CUDA target's attention kernel. What that has no code for (heads wider than 256,
-// queries that say the first key they see, sinks) stays as
+// queries that say the first key they see, sinks, keys in a ring) stays as
 // it is, to be written out in smaller ops. Where products of warpgroups take the shape, a second kernel does.
 //
 //===----------------------------------------------------------------------===//
@@ -18,7 +18,7 @@ namespace {
 struct CUDAAttentionForm : AttentionForm {
   bool takes(Operation *op) const override {
     AttentionShape shape = shapeOf(cast<graph::AttentionOp>(op));
-    return !shape.firsts && !shape.dropout && !shape.sinkType && tileAttention(shape).has_value();
+    return !shape.firsts && !shape.dropout && !shape.sinkType && !shape.ring && tileAttention(shape).has_value();
   }
 
 protected:

@@ -124,6 +124,7 @@ AttentionShape AttentionForm::shapeOf(graph::AttentionOp op) {
   shape.keyType = tensorOf(op.getKey()).getElementType();
   shape.logSumExp = bool(op.getLogSumExp());
   shape.page = int64_t(op.getPage().value_or(0));
+  shape.ring = op.getRing();
   shape.dropout = bool(op.getDropKeys());
   return shape;
 }
@@ -139,6 +140,8 @@ static std::string siblingKey(const AttentionShape &shape) {
     text << " window " << *shape.window;
   if (shape.page)
     text << " pages of " << shape.page;
+  if (shape.ring)
+    text << " ring";
   text << (shape.softcap ? " softcap" : "") << (shape.logSumExp ? " logsumexp" : "")
        << (shape.sinkType ? " sinks" : "") << (shape.dropout ? " dropout" : "");
   return key;

@@ -19,7 +19,7 @@ namespace tessera {
 namespace {
 
 /// Writes update[b, s] to cache[layer, b, positions[b, s] - base] for every row (b, s) of the update: nothing
-/// else of the cache is touched.
+/// else of the cache is touched. In a ring what is left of the position goes by its length.
 struct CacheUpdateForm : LibraryForm {
   /// With pages it is a tile.
   bool takes(Operation *op) const override { return !cast<graph::CacheUpdateOp>(op).getPages(); }
@@ -34,6 +34,8 @@ struct CacheUpdateForm : LibraryForm {
     int64_t seq = updateType.getDimSize(1), context = cacheType.getDimSize(2);
     int64_t heads = updateType.getDimSize(2), dim = updateType.getDimSize(3);
     Value shard = lowering.shardIndex(op, lowering.shardAxes(cacheType, 2));
+    ShardingRule rule = op.getShardingRule();
+    int64_t ring = rule.factors[rule.operands[0].dims[2].front()].size; // of all shards
 
     exec::KernelShell shell(loc, llvm::formatv("cache_update_{0}x{1}x{2}", seq, heads, dim).str(),
                             {op.getUpdate().getType(), op.getPositions().getType()}, {cacheType},
@@ -47,9 +49,16 @@ struct CacheUpdateForm : LibraryForm {
       Value i = arith::RemUIOp::create(b, loc, row, index(b, seq));
       Value position = arith::IndexCastOp::create(
           b, loc, b.getIndexType(), tensor::ExtractOp::create(b, loc, shell.inputs[1], ValueRange{batch, i}));
+      Value isText; // of a ring, where any other position has a place, too
+      if (op.getRing()) {
+        isText = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, position, index(b, 0));
+        position = arith::RemUIOp::create(b, loc, position, index(b, ring));
+      }
       position = indexInShard(b, loc, position, shard ? shell.scalars[1] : Value(), context);
       // Unsigned: a negative position is a large one.
       Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, index(b, context));
+      if (isText)
+        inside = arith::AndIOp::create(b, loc, inside, isText);
       auto write = scf::IfOp::create(
           b, loc, inside,
           [&](OpBuilder &b, Location loc) {

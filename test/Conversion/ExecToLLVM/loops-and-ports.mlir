@@ -16,7 +16,13 @@ module attributes {exec.arena_bytes = 4096 : i64} {
   // CHECK: ^{{.*}}(%[[I:.*]]: i64):
   // A reversed index counts down from its offset.
   // CHECK: %[[FIVE:.*]] = llvm.mlir.constant(5 : i64)
-  // CHECK: llvm.sub %[[FIVE]], %[[I]]
+  // CHECK: %[[J:.*]] = llvm.sub %[[FIVE]], %[[I]]
+  // Of each period of three a stack holds two layers.
+  // CHECK: %[[THREE:.*]] = llvm.mlir.constant(3 : i64)
+  // CHECK: %[[TURN:.*]] = llvm.udiv %[[J]], %[[THREE]]
+  // CHECK: %[[TWO:.*]] = llvm.mlir.constant(2 : i64)
+  // CHECK: %[[HELD:.*]] = llvm.mul %[[TURN]], %[[TWO]]
+  // CHECK: llvm.add %[[HELD]], %{{.*}}
   // Scalars lie side by side.
   // CHECK: llvm.store %{{.*}}, %[[SCALARS:.*]] : i64, !llvm.ptr
   // CHECK: %[[NEXT:.*]] = llvm.getelementptr %[[SCALARS]][%{{.*}}]
@@ -57,7 +63,9 @@ module attributes {exec.arena_bytes = 4096 : i64} {
     %rows = exec.buffer at 576 : memref<3x6xf32>
     exec.for %i = call[1] in 1 to 6 step 2 {
       %j = exec.index_offset %i, 5 reverse
-      exec.launch @k ins(%a : memref<8xf32>) outs(%b : memref<8xf32>) scalars(%i, %j) count = 1 grain = 1 modes(update)
+      // Two of three layers have a place in a stack.
+      %n = exec.stack_layer %j period = 3 held = 2 before = 1
+      exec.launch @k ins(%a : memref<8xf32>) outs(%b : memref<8xf32>) scalars(%i, %n) count = 1 grain = 1 modes(update)
       %s = exec.group_index [#dist.axis_ref<"tp">]
       exec.gather_packed @t ins(%ids : memref<3xi32>) shard %s outs(%rows : memref<3x6xf32>)
     }

@@ -25,6 +25,8 @@ func.func @kernels(%x: tensor<2x8xf32>, %ids: tensor<2xi32>, %cache: tensor<4x8x
   %h = exec.for %i = 4 step 2 carry(%c = %g : tensor<2x8xf32>) {
     // CHECK: %[[J:.*]] = exec.index_offset %[[I]], 1
     %j = exec.index_offset %i, 1
+    // CHECK: exec.stack_layer %[[J]] period = 2 held = 1 before = 0
+    %held = exec.stack_layer %j period = 2 held = 1 before = 0
     // CHECK: %[[ROW:.*]] = exec.layer %[[NORM]][%[[J]]] : tensor<4x8xf32> -> tensor<8xf32>
     %row = exec.layer %norm[%j] : tensor<4x8xf32> -> tensor<8xf32>
     // CHECK: exec.launch @scale ins(%[[H]], %[[ROW]] : tensor<2x8xf32>, tensor<8xf32>) outs(%{{.*}} : tensor<2x8xf32>) scalars(%[[J]]) count = 2 grain = 1 -> tensor<2x8xf32>

@@ -341,3 +341,43 @@ func.func @pages_of_three_dimensions(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x
   %0 = graph.attention %q, %k, %k, %p pages %t of 4 scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>, tensor<1x4x1xi32>) -> tensor<1x4x2x3x8xf32>
   return
 }
+
+// -----
+
+func.func @ring_without_window(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p: tensor<1x4xi32>) {
+  // expected-error @+1 {{has keys in a ring of 16 positions and needs a window of so many at most}}
+  %0 = graph.attention %q, %k, %k, %p ring scale = 1.0 : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @ring_shorter_than_window(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p: tensor<1x4xi32>) {
+  // expected-error @+1 {{has keys in a ring of 16 positions and needs a window of so many at most}}
+  %0 = graph.attention %q, %k, %k, %p ring scale = 1.0 {window = 17 : i64} : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @ring_in_pages(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p: tensor<1x4xi32>, %t: tensor<1x4xi32>) {
+  // expected-error @+1 {{has keys in a ring: it takes positions [batch, seq], no pages, and drops nothing}}
+  %0 = graph.attention %q, %k, %k, %p pages %t of 4 ring scale = 1.0 {window = 3 : i64} : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4xi32>, tensor<1x4xi32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @ring_of_documents(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x16x2x8xf32>, %p: tensor<1x4x2xi32>) {
+  // expected-error @+1 {{has keys in a ring: it takes positions [batch, seq], no pages, and drops nothing}}
+  %0 = graph.attention %q, %k, %k, %p ring scale = 1.0 {window = 3 : i64} : (tensor<1x4x2x3x8xf32>, tensor<1x16x2x8xf32>, tensor<1x16x2x8xf32>, tensor<1x4x2xi32>) -> tensor<1x4x2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @ring_shorter_than_its_update(%c: tensor<3x2x3x2x8xf32>, %u: tensor<2x4x2x8xf32>, %i: tensor<i32>, %p: tensor<2x4xi32>) {
+  // expected-error @+1 {{writes 4 positions into a ring of 3: expected as many at most, and no pages}}
+  %0 = graph.cache_update %c[%i], %u, %p ring : (tensor<3x2x3x2x8xf32>, tensor<2x4x2x8xf32>, tensor<i32>, tensor<2x4xi32>) -> tensor<3x2x3x2x8xf32>
+  return
+}

@@ -52,6 +52,17 @@ func.func @sinks(%q: tensor<2x4x2x3x8xbf16>, %k: tensor<2x16x2x8xbf16>, %positio
   return %y : tensor<2x4x2x3x8xbf16>
 }
 
+// CHECK-LABEL: func.func @ring
+func.func @ring(%q: tensor<2x4x2x3x8xf32>, %kv: tensor<2x4x2x8xf32>, %cache: tensor<3x2x8x2x8xf32>, %layer: tensor<i32>, %positions: tensor<2x4xi32>) -> tensor<2x4x2x3x8xf32> {
+  // CHECK: graph.cache_update %{{.*}}[%{{.*}}], %{{.*}}, %{{.*}} ring : (tensor<3x2x8x2x8xf32>, tensor<2x4x2x8xf32>, tensor<i32>, tensor<2x4xi32>)
+  %c = graph.cache_update %cache[%layer], %kv, %positions ring : (tensor<3x2x8x2x8xf32>, tensor<2x4x2x8xf32>, tensor<i32>, tensor<2x4xi32>) -> tensor<3x2x8x2x8xf32>
+  %k = graph.layer_slice %c[%layer] : (tensor<3x2x8x2x8xf32>, tensor<i32>) -> tensor<2x8x2x8xf32>
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} ring scale = 1.250000e-01 {window = 4 : i64} :
+  %y = graph.attention %q, %k, %k, %positions ring scale = 0.125 {window = 4 : i64}
+      : (tensor<2x4x2x3x8xf32>, tensor<2x8x2x8xf32>, tensor<2x8x2x8xf32>, tensor<2x4xi32>) -> tensor<2x4x2x3x8xf32>
+  return %y : tensor<2x4x2x3x8xf32>
+}
+
 // CHECK-LABEL: func.func @products
 func.func @products(%q: tensor<1x4x2x3x8xf32>, %k: tensor<1x5x2x8xbf16>, %a: tensor<3x4xf32>, %b: tensor<5xf32>) -> (tensor<1x4x2x3x5xf32>, tensor<3x5x4xf32>) {
   // CHECK: graph.einsum "bshgd,bchd->bshgc" %{{.*}}, %{{.*}} : (tensor<1x4x2x3x8xf32>, tensor<1x5x2x8xbf16>) -> tensor<1x4x2x3x5xf32>

@@ -125,3 +125,27 @@ func.func @names(%x: tensor<4x8xf32>) {
   %0 = graph.name %x "x" ["batch"] : tensor<4x8xf32>
   return
 }
+
+// -----
+
+func.func @layer_of_no_stack(%i: tensor<i32>) {
+  // expected-error @+1 {{is layer 5 of 5 that a stack holds of every 6: expected one of them, and at most all}}
+  %0 = graph.stack_layer %i period = 6 held = 5 before = 5 : tensor<i32>
+  return
+}
+
+// -----
+
+func.func @more_layers_than_there_are(%i: tensor<i32>) {
+  // expected-error @+1 {{is layer 0 of 7 that a stack holds of every 6: expected one of them, and at most all}}
+  %0 = graph.stack_layer %i period = 6 held = 7 before = 0 : tensor<i32>
+  return
+}
+
+// -----
+
+func.func @layers_of_several(%i: tensor<2xi32>) {
+  // expected-error @+1 {{index has 1 dimensions, expected 0}}
+  %0 = graph.stack_layer %i period = 6 held = 5 before = 0 : tensor<2xi32>
+  return
+}

@@ -35,8 +35,10 @@ func.func @pieces(%x: tensor<2x8x3xf32>, %i: tensor<2xi32>, %layer: tensor<i32>)
   %1 = graph.concat %0, %x dim = 1 : (tensor<2x4x3xf32>, tensor<2x8x3xf32>) -> tensor<2x12x3xf32>
   // CHECK: graph.take %{{.*}}, %{{.*}} : (tensor<2x12x3xf32>, tensor<2xi32>) -> tensor<2x1x3xf32>
   %2 = graph.take %1, %i : (tensor<2x12x3xf32>, tensor<2xi32>) -> tensor<2x1x3xf32>
-  // CHECK: graph.layer_slice %{{.*}}[%{{.*}}] : (tensor<2x8x3xf32>, tensor<i32>) -> tensor<8x3xf32>
-  %3 = graph.layer_slice %x[%layer] : (tensor<2x8x3xf32>, tensor<i32>) -> tensor<8x3xf32>
+  // CHECK: %[[N:.*]] = graph.stack_layer %{{.*}} period = 6 held = 5 before = 3 : tensor<i32>
+  %n = graph.stack_layer %layer period = 6 held = 5 before = 3 : tensor<i32>
+  // CHECK: graph.layer_slice %{{.*}}[%[[N]]] : (tensor<2x8x3xf32>, tensor<i32>) -> tensor<8x3xf32>
+  %3 = graph.layer_slice %x[%n] : (tensor<2x8x3xf32>, tensor<i32>) -> tensor<8x3xf32>
   return %2, %3 : tensor<2x1x3xf32>, tensor<8x3xf32>
 }
 

@@ -189,6 +189,38 @@ TEST(GraphReference, AttentionFindsKeysByTheTableOfPages) {
       {3});
 }
 
+/// Position 9 goes to place 1 of 4 as position 5 does, and -1 nowhere.
+TEST(GraphReference, CacheUpdateGoesRoundARing) {
+  expectNear(run("%c: tensor<1x2x4x1x1xf32>, %u: tensor<2x3x1x1xf32>, %i: tensor<i32>, %p: tensor<2x3xi32>",
+                 "graph.cache_update %c[%i], %u, %p ring : (tensor<1x2x4x1x1xf32>, tensor<2x3x1x1xf32>, "
+                 "tensor<i32>, tensor<2x3xi32>) -> tensor<1x2x4x1x1xf32>",
+                 "tensor<1x2x4x1x1xf32>",
+                 {{0, 0, 0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 5, 6}, {0}, {3, 4, 9, 7, -1, 2}}),
+             {2, 3, 0, 1, 0, 0, 6, 4});
+}
+
+/// Position 5 sees keys 4 and 5, at places 0 and 1; position 0 sees itself alone, whatever stands behind it.
+TEST(GraphReference, AttentionFindsKeysInARing) {
+  auto at = [](double position) {
+    return run("%q: tensor<1x1x1x1x1xf32>, %k: tensor<1x4x1x1xf32>, %p: tensor<1x1xi32>",
+               "graph.attention %q, %k, %k, %p ring scale = 1.0 {window = 2 : i64} : "
+               "(tensor<1x1x1x1x1xf32>, tensor<1x4x1x1xf32>, tensor<1x4x1x1xf32>, tensor<1x1xi32>) -> "
+               "tensor<1x1x1x1x1xf32>",
+               "tensor<1x1x1x1x1xf32>", {{0}, {7, 9, 2, 4}, {position}});
+  };
+  expectNear(at(5), {8});
+  expectNear(at(4), {5.5});
+  expectNear(at(0), {7});
+  expectNear(at(-1), {0});
+}
+
+/// The second of the two layers of a third period, in a stack that holds two of three.
+TEST(GraphReference, StackLayerCountsTheLayersOfAStack) {
+  expectNear(run("%i: tensor<i32>", "graph.stack_layer %i period = 3 held = 2 before = 1 : tensor<i32>",
+                 "tensor<i32>", {{8}}),
+             {5});
+}
+
 TEST(GraphReference, ArgMaxTakesTheLowestIndexOfATie) {
   Program program(R"(func.func @f(%a: tensor<3x4xf32>) -> tensor<3xi32> {
     %k = graph.arg_max_key %a : (tensor<3x4xf32>) -> tensor<3xi64>

@@ -38,6 +38,12 @@ AttentionPositions::AttentionPositions(const AttentionShape &shape, int64_t firs
   }
 }
 
+/// The position of the key at place `j`, for a query at `position`: of a ring the last one up to its own that
+/// stands there.
+static int64_t keyPosition(const AttentionShape &s, int64_t base, int64_t position, int64_t j) {
+  return s.ring ? position - ((position - j) % s.context + s.context) % s.context : base + j;
+}
+
 AttentionResults attentionReference(const AttentionShape &s, const AttentionPositions &positions,
                                     const float *q, const float *k, const float *v, int64_t layer) {
   AttentionResults result;
@@ -47,8 +53,8 @@ AttentionResults attentionReference(const AttentionShape &s, const AttentionPosi
     int64_t position = positions.rows[token];
     auto key = [&](int64_t j) { return ((layer * s.batch + batch) * s.context + j) * s.kvHeads + h; };
     auto visible = [&](int64_t j) {
-      int64_t at = positions.base + j;
-      return position >= 0 && at <= position && (!s.window || at > position - *s.window) &&
+      int64_t at = keyPosition(s, positions.base, position, j);
+      return position >= 0 && at >= 0 && at <= position && (!s.window || at > position - *s.window) &&
              (!s.firsts || at >= positions.firsts[token]);
     };
     std::vector<double> p(s.context, 0);
@@ -73,12 +79,24 @@ AttentionResults attentionReference(const AttentionShape &s, const AttentionPosi
   return result;
 }
 
+/// Of a ring every place is somebody's once it went round: what none of the batch's windows reaches.
+static bool isUnseen(const AttentionShape &s, const AttentionPositions &positions, int64_t batch, int64_t j) {
+  if (!s.ring)
+    return positions.base + j > positions.largest[batch];
+  for (int64_t i = 0; i < s.seq; ++i) {
+    int64_t position = positions.rows[batch * s.seq + i], at = keyPosition(s, 0, position, j);
+    if (position >= 0 && at >= 0 && at > position - *s.window)
+      return false;
+  }
+  return true;
+}
+
 void forUnseenKeys(const AttentionShape &s, const AttentionPositions &positions, int64_t layer,
                    const std::function<void(int64_t row)> &body) {
   for (int64_t l = 0; l < s.layers.value_or(1); ++l)
     for (int64_t batch = 0; batch < s.batch; ++batch)
       for (int64_t j = 0; j < s.context; ++j)
-        if (l != layer || positions.base + j > positions.largest[batch])
+        if (l != layer || isUnseen(s, positions, batch, j))
           for (int64_t h = 0; h < s.kvHeads; ++h)
             body(((l * s.batch + batch) * s.context + j) * s.kvHeads + h);
 }

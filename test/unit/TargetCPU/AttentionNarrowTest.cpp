@@ -135,6 +135,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"value_dim", with(make(1, 32, 64, 2, 2, 64), [](auto &s) { s.valueDim = 42; })},
         Case{"padding_rows", make(1, 64, 128, 1, 2, 64), 0, 0, 21},
         Case{"window", with(make(1, 96, 200, 2, 2, 64), [](auto &s) { s.window = 17; }), 90},
+        Case{"ring",
+             with(make(1, 96, 113, 2, 2, 64),
+                  [](auto &s) {
+                    s.window = 17;
+                    s.ring = true;
+                  }),
+             390},
+        Case{"decode_ring",
+             with(make(1, 1, 33, 2, 3, 40),
+                  [](auto &s) {
+                    s.window = 32;
+                    s.ring = true;
+                  }),
+             50},
         Case{"documents", with(make(2, 96, 96, 2, 2, 64), [](auto &s) { s.firsts = s.logSumExp = true; }), 0,
              0, 80},
         Case{"softcap", with(make(1, 32, 64, 2, 2, 64), [](auto &s) { s.softcap = 5; })},

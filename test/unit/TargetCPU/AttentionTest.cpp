@@ -20,6 +20,14 @@ struct Case {
   int64_t inertFrom = -1; ///< rows from here on are padding
 };
 
+/// Keys in a ring, and a window.
+std::function<void(AttentionShape &)> ring(int64_t window) {
+  return [window](AttentionShape &s) {
+    s.ring = true;
+    s.window = window;
+  };
+}
+
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
 
 class Attention : public ::testing::TestWithParam<Case> {};
@@ -126,7 +134,17 @@ INSTANTIATE_TEST_SUITE_P(
              11},
         Case{"few_rows", make(1, 3, 64, 2, 1, 64), 20},
         // Rows of one tile begin at different keys.
-        Case{"few_rows_window", with(make(1, 3, 64, 8, 1, 64), [](auto &s) { s.window = 5; }), 20}),
+        Case{"few_rows_window", with(make(1, 3, 64, 8, 1, 64), [](auto &s) { s.window = 5; }), 20},
+        // The shortest rings that hold a chunk and the window in front of it, all the way round.
+        Case{"prefill_ring", with(make(2, 96, 17 + 95, 2, 2, 64), ring(17)), 390},
+        Case{"prefill_ring_layers",
+             with(with(make(1, 32, 64, 1, 3, 16), ring(17)), [](auto &s) { s.layers = 2; }), 64},
+        Case{"prefill_ring_first_round", with(make(1, 40, 60, 1, 2, 64), ring(17))},
+        Case{"prefill_ring_padding", with(make(2, 33, 41, 2, 1, 40), ring(9)), 100, 0, 20},
+        Case{"few_rows_ring", with(make(1, 3, 7, 8, 1, 64), ring(5)), 33},
+        Case{"decode_ring", with(make(3, 1, 33, 2, 2, 64), ring(33)), 1000},
+        Case{"decode_ring_first_round", with(make(1, 1, 40, 2, 2, 64), ring(33)), 7},
+        Case{"decode_ring_inert", with(make(1, 1, 40, 2, 2, 64), ring(33)), 0, 0, 0}),
     [](const auto &info) { return std::string(info.param.name); });
 
 TEST(AttentionNumbers, WhatIsNoNumberIsNotHidden) {

@@ -38,6 +38,8 @@ struct AttentionShape {
   bool logSumExp = false;
   /// Key j stands at j + pages[row, j / page] * page of its row; 0: at j, and there is no table.
   int64_t page = 0;
+  /// Key j stands at j mod context, and a window of so many at most is in sight.
+  bool ring = false;
   /// Weights are dropped from as `graph.attention` says.
   bool dropout = false;
   /// Of a score for each head beside those of its keys, [KVH, G] of f32, bf16 or f16; null: there is none.
@@ -65,11 +67,11 @@ struct AttentionArguments {
 ///        out [B,S,KVH,G,Dv], (lse f32 [B,S,KVH,G],) (scratch f32 [N],) (layer: index,) base: index, begin:
 ///        index, end: index)
 ///        -> (out (, lse) (, scratch))
-/// Key j has position base + j. Query (b, i) sees the keys at positions p <= positions[b,
-/// i] (and p > positions[b, i] - window; with two numbers at positions[b, i] those from the second to the
-/// first); positions[b, i] = -1, or no key in sight, gives 0. A sink is a key more of its head, with this
-/// score, without a value, in everybody's sight. Keys above the largest position of a block of
-/// queries are not read. The scratch is memory of the kernel's own use.
+/// Key j has position base + j (of a ring: base is 0, and key j stands at j mod T). Query (b, i) sees the
+/// keys at positions p <= positions[b, i] (and p > positions[b, i] - window; with two numbers at positions[b,
+/// i] those from the second to the first); positions[b, i] = -1, or no key in sight, gives 0. A sink is a key
+/// more of its head, with this score, without a value, in everybody's sight. Keys above the largest position
+/// of a block of queries are not read. The scratch is memory of the kernel's own use.
 struct AttentionFunction : exec::KernelShell {
   AttentionFunction(mlir::Location loc, llvm::StringRef name, const AttentionShape &shape,
                     int64_t scratch = 0);

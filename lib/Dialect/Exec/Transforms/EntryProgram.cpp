@@ -117,9 +117,11 @@ LogicalResult EntryProgram::addBlock(Block &block, std::vector<ArenaItem> &items
     if (auto loop = dyn_cast<ForOp>(op)) {
       ArenaItem &item = addItem(&op, items);
       item.loop = std::make_unique<ArenaLoop>();
-      item.loop->most = int64_t(loop.getCount());
-      item.loop->least = loop.getCall() ? int64_t(loop.getLeast()) : item.loop->most;
-      item.loop->step = int64_t(loop.getStep());
+      // In iterations: what a layer's number is a multiple of may be less than a step.
+      const auto step = int64_t(loop.getStep());
+      item.loop->most = loop.getIterations();
+      item.loop->least = loop.getCall() ? (int64_t(loop.getLeast()) + step - 1) / step : item.loop->most;
+      steps[loop.getIndex()] = step;
       depths[loop.getIndex()] = depth++;
       if (failed(addBlock(loop.getBody().front(), item.loop->body)))
         return failure();
@@ -267,23 +269,41 @@ LogicalResult EntryProgram::addParameter(Operation *op, const ParameterAccess &n
   return success();
 }
 
-/// Sum of loop indices and a constant.
+/// Sum of multiples of iterations and a constant.
 FailureOr<ArenaIndex> EntryProgram::indexOf(Operation *op, Value value) {
   ArenaIndex index;
-  int64_t sign = 1;
-  while (auto offset = value.getDefiningOp<IndexOffsetOp>()) {
-    index.constant += sign * int64_t(offset.getOffset());
-    sign = offset.getReverse() ? -sign : sign;
-    value = offset.getIndex();
+  if (auto offset = value.getDefiningOp<IndexOffsetOp>()) {
+    FailureOr<ArenaIndex> of = indexOf(op, offset.getIndex());
+    if (failed(of))
+      return failure();
+    const int64_t sign = offset.getReverse() ? -1 : 1;
+    index.constant = int64_t(offset.getOffset()) + sign * of->constant;
+    for (auto [at, factor] : of->factors)
+      index.factors.push_back({at, sign * factor});
+    return index;
+  }
+  if (auto layer = value.getDefiningOp<StackLayerOp>()) {
+    FailureOr<ArenaIndex> of = indexOf(op, layer.getIndex());
+    if (failed(of))
+      return failure();
+    const auto period = int64_t(layer.getPeriod()), held = int64_t(layer.getHeld());
+    index.constant = llvm::divideFloorSigned(of->constant, period) * held + int64_t(layer.getBefore());
+    for (auto [at, factor] : of->factors) {
+      if (factor % period != 0)
+        return layer.emitOpError() << "is of a loop whose iterations are no whole periods of " << period
+                                   << " layers";
+      index.factors.push_back({at, factor / period * held});
+    }
+    return index;
   }
   if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>()) {
-    index.constant += sign * constant.value();
+    index.constant = constant.value();
     return index;
   }
   auto loop = depths.find(value);
   if (loop == depths.end())
     return op->emitOpError("takes a layer whose number is neither a loop's index nor a constant");
-  index.factors.push_back({loop->second, sign});
+  index.factors.push_back({loop->second, steps.lookup(value)});
   return index;
 }
 

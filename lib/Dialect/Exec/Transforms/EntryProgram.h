@@ -60,6 +60,7 @@ private:
   std::vector<std::string> portNames;
   std::vector<Tagged> tagged; ///< by tag
   llvm::DenseMap<mlir::Value, int> buffers, depths, tokens;
+  llvm::DenseMap<mlir::Value, int64_t> steps;               ///< of loops, by their index
   std::map<std::pair<llvm::StringRef, bool>, int> memories; ///< by parameter and whether it is packed
   std::map<llvm::StringRef, int> sharedMemories; ///< by kernel: the buffer; -1: launches share none
   int depth = 0;

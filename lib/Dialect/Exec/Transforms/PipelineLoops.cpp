@@ -273,8 +273,9 @@ private:
       value = arith::ConstantIndexOp::create(builder, loop.getLoc(), made.shift);
     made.map.map(loop.getIndex(), value);
     // Numbers of layers first: what is made in a layer of a stack needs its number there.
-    for (auto number : parts.body.getOps<IndexOffsetOp>())
-      get(number, made);
+    for (Operation &number : parts.body)
+      if (isa<IndexOffsetOp, StackLayerOp>(number))
+        get(number.getResult(0), made);
     return made;
   }
 

@@ -23,7 +23,9 @@ enum { Q, K, V, Positions, G, LogSumExp, Delta, DropKeys };
 //===----------------------------------------------------------------------===//
 
 StringRef AttentionOp::whyNoGradient() {
-  return getPages() ? "has no derivative where a table says where keys stand" : "";
+  return getPages()  ? "has no derivative where a table says where keys stand"
+         : getRing() ? "has no derivative where keys stand in a ring"
+                     : "";
 }
 
 Operation *AttentionOp::withStatistics(OpBuilder &builder) {

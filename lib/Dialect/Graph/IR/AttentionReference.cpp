@@ -18,7 +18,11 @@ struct Query {
   int64_t row;             ///< of [batch, seq, kv_heads, group]
   int64_t batch, head;     ///< kv_head
   int64_t begin, end;      ///< empty: it sees nothing
-  ArrayRef<double> scores; ///< of all keys; those from begin to end are set
+  ArrayRef<double> scores; ///< of all places of keys; those of the keys from begin to end are set
+  int64_t ring = 0;        ///< key j stands at j mod this; 0: at j
+
+  int64_t place(int64_t j) const { return ring ? j % ring : j; }
+  double score(int64_t j) const { return scores[size_t(place(j))]; }
 };
 
 /// Attention's operands and how scores are made of them.
@@ -47,7 +51,8 @@ public:
 
   /// Number of the key, or value, of position j of `query`'s row and head.
   int64_t key(const Query &query, int64_t j) const {
-    return (query.batch * context + table.place(query.batch, j)) * heads + query.head;
+    int64_t place = query.ring ? query.place(j) : table.place(query.batch, j);
+    return (query.batch * context + place) * heads + query.head;
   }
 
   void forEachQuery(llvm::function_ref<void(const Query &)> visit) const {
@@ -56,15 +61,15 @@ public:
     for (int64_t row = 0, rows = product(q.shape, 0, 4); row < rows; ++row) {
       int64_t token = row / (heads * group), numbers = ranges() ? 2 : 1,
               position = positions.i[token * numbers];
-      Query query{row, token / seq, row / group % heads, 0, 0, scores};
-      query.end = std::min(position + 1, context);
+      Query query{row, token / seq, row / group % heads, 0, 0, scores, isRing ? context : 0};
+      query.end = isRing ? position + 1 : std::min(position + 1, context);
       query.begin = window ? std::max<int64_t>(position - *window + 1, 0) : 0;
       if (ranges())
         query.begin = std::max(query.begin, positions.i[token * 2 + 1]);
       query.end = std::max(query.begin, query.end);
       for (int64_t j = query.begin; j < query.end; ++j) {
         double score = scale * dot(&q.f[row * width], &k.f[key(query, j) * width], width);
-        scores[j] = softcap ? softcap * std::tanh(score / softcap) : score;
+        scores[size_t(query.place(j))] = softcap ? softcap * std::tanh(score / softcap) : score;
       }
       visit(query);
     }
@@ -79,6 +84,7 @@ public:
   const ReferenceTensor &q, &k, &v, &positions;
   int64_t width, valueWidth, context, heads;
   PageTable table;
+  bool isRing = false; ///< key j stands at j mod context
 
 private:
   /// Positions say the last key in sight and the first.
@@ -95,6 +101,7 @@ LogicalResult AttentionOp::evaluate(Tensors operands, const ReferenceContext &, 
   Attention attention(*this, operands);
   if (getPages())
     attention.table = {&operands[4], int64_t(*getPage())};
+  attention.isRing = getRing();
   ReferenceTensor result(getResult().getType()), logSumExp;
   if (getLogSumExp())
     logSumExp = ReferenceTensor(cast<RankedTensorType>(getLogSumExp().getType()));
@@ -104,16 +111,16 @@ LogicalResult AttentionOp::evaluate(Tensors operands, const ReferenceContext &, 
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double sink = sinks ? sinks->f[size_t(query.row % sinks->size())] : -infinity, largest = sink, sum = 0;
     for (int64_t j = query.begin; j < query.end; ++j)
-      largest = std::max(largest, query.scores[j]);
+      largest = std::max(largest, query.score(j));
     for (int64_t j = query.begin; j < query.end; ++j)
-      sum += std::exp(query.scores[j] - largest);
+      sum += std::exp(query.score(j) - largest);
     if (sink != -infinity)
       sum += std::exp(sink - largest);
     if (getLogSumExp())
       logSumExp.f[query.row] = largest != -infinity ? largest + std::log(sum) : -infinity;
     double *out = &result.f[query.row * attention.valueWidth];
     for (int64_t j = query.begin; j < query.end; ++j) {
-      double weight = std::exp(query.scores[j] - largest) / sum * attention.kept(query, j);
+      double weight = std::exp(query.score(j) - largest) / sum * attention.kept(query, j);
       const double *value = &attention.v.f[attention.key(query, j) * attention.valueWidth];
       for (int64_t i = 0; i < attention.valueWidth; ++i)
         out[i] += weight * value[i];
@@ -134,10 +141,10 @@ forEachWeight(const Attention &attention, Tensors operands,
   attention.forEachQuery([&](const Query &query) {
     for (int64_t j = query.begin; j < query.end; ++j) {
       int64_t key = attention.key(query, j);
-      double weight = std::exp(query.scores[j] - logSumExp.f[query.row]);
+      double weight = std::exp(query.score(j) - logSumExp.f[query.row]);
       double along = dot(&gradient.f[query.row * width], &attention.v.f[key * width], width);
       double kept = attention.kept(query, j), slope = weight * (kept * along - delta.f[query.row]);
-      visit(query, key, kept * weight, attention.slope(query.scores[j], slope));
+      visit(query, key, kept * weight, attention.slope(query.score(j), slope));
     }
   });
 }

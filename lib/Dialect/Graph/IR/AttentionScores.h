@@ -84,16 +84,22 @@ public:
       value = SelectOp::create(builder, loc, of(shape, typeOf(value).getElementType()), seen, value,
                                number(hidden));
     };
+    auto scalar = of({}, integer);
+    auto integerOf = [&](int64_t number) -> mlir::Value {
+      return ConstantOp::create(
+          builder, loc, scalar,
+          mlir::DenseElementsAttr::get(scalar, mlir::Attribute(builder.getIntegerAttr(integer, number))));
+    };
+    if (isRing()) // the place of a key says how far it is behind a query: less than once round
+      keys = positionsInRing(queries, keys, of({shape[0], shape[1], 1, 1, shape.back()}, integer),
+                             integerOf(shape.back()));
     keep(CompareKind::le, queries);
     if (ranges)
       keep(CompareKind::ge, ofQueries(1));
-    if (std::optional<int32_t> window = hidingWindow(op)) {
-      auto scalar = of({}, integer);
-      mlir::Value width = ConstantOp::create(
-          builder, loc, scalar,
-          mlir::DenseElementsAttr::get(scalar, mlir::Attribute(builder.getIntegerAttr(integer, *window))));
-      keep(CompareKind::gt, SubOp::create(builder, loc, typeOf(queries), queries, width));
-    }
+    if (isRing())
+      keep(CompareKind::ge, integerOf(0));
+    if (std::optional<int32_t> window = hidingWindow(op))
+      keep(CompareKind::gt, SubOp::create(builder, loc, typeOf(queries), queries, integerOf(*window)));
     // The last rank's padding: no key.
     return MaskPaddingOp::create(builder, loc, of(shape, typeOf(value).getElementType()), value,
                                  builder.getDenseI64ArrayAttr({int64_t(shape.size()) - 1}),
@@ -112,6 +118,26 @@ public:
   }
 
 private:
+  bool isRing() {
+    if constexpr (std::is_same_v<OpT, AttentionOp>)
+      return op.getRing();
+    return false;
+  }
+
+  /// For each query [batch, seq, 1, 1, 1] the positions of the keys at `places` [context]: the last ones up
+  /// to its own that stand there; below 0: none yet. `round` is the context. A query at -1 sees none at 0 or
+  /// above.
+  mlir::Value positionsInRing(mlir::Value queries, mlir::Value places, mlir::RankedTensorType type,
+                              mlir::Value round) {
+    // Not below 0, so that quotients are rounded down.
+    mlir::Value next = AddOp::create(builder, loc, typeOf(queries), queries, round);
+    mlir::Value apart = SubOp::create(builder, loc, type, next, places);
+    mlir::Value times = DivOp::create(builder, loc, type, apart, round);
+    mlir::Value behind =
+        SubOp::create(builder, loc, type, apart, MulOp::create(builder, loc, type, times, round));
+    return SubOp::create(builder, loc, type, queries, behind);
+  }
+
   /// The table turned round: which page stands at each place, and so the position of each key. A place where
   /// none stands is that of a position that no query reaches.
   template <typename Of, typename Count> mlir::Value positionsOfPlaces(Of of, Count count) {

@@ -158,8 +158,8 @@ LogicalResult FillAttr::verify(function_ref<InFlightDiagnostic()> emitError, Fil
 }
 
 LogicalResult GenerateAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t batch, int64_t chunk,
-                                   int64_t maxSeqLen, int64_t vocab) {
-  if (batch < 1 || chunk < 1 || vocab < 1 || maxSeqLen < chunk)
+                                   int64_t maxSeqLen, int64_t vocab, int64_t rewind) {
+  if (batch < 1 || chunk < 1 || vocab < 1 || maxSeqLen < chunk || rewind < -1)
     return emitError() << "#graph.generate needs positive sizes and a chunk within the context";
   return success();
 }

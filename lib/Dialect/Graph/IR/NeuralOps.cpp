@@ -285,6 +285,20 @@ static LogicalResult verifySinks(Operation *op, NamedValue query, Value sinks) {
   return expectSameSizes(op, named, 0, query, 2, 2);
 }
 
+/// What keys in a ring exclude, and that no key in sight has another one in its place.
+static LogicalResult verifyRing(AttentionOp op) {
+  if (!op.getRing())
+    return success();
+  if (op.getPages() || op.getDropKeys() || rankOf(op.getPositions()) != 2)
+    return op.emitOpError()
+           << "has keys in a ring: it takes positions [batch, seq], no pages, and drops nothing";
+  int64_t context = RuleBuilder(op).size(operandDim(1, 1));
+  if (!op.getWindow() || int64_t(*op.getWindow()) > context)
+    return op.emitOpError() << "has keys in a ring of " << context
+                            << " positions and needs a window of so many at most";
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   NamedValue q{"query", getQuery()}, v{"value", getValue()}, result{"result", getResult()};
   if (getPages() && getDropKeys())
@@ -293,7 +307,8 @@ LogicalResult AttentionOp::verify() {
       failed(verifyAttentionOperands(*this, getOperands(), getScale(), getWindow(), getSoftcap())) ||
       failed(expectRank(*this, result, 5)) || failed(expectSameElements(*this, q, result)) ||
       failed(expectSameSizes(*this, result, 0, q, 0, 4)) || failed(expectSameSize(*this, result, 4, v, 3)) ||
-      failed(verifyPages(*this, getPages(), getPage(), q, 1, 1)) || failed(verifySinks(*this, q, getSinks())))
+      failed(verifyPages(*this, getPages(), getPage(), q, 1, 1)) || failed(verifyRing(*this)) ||
+      failed(verifySinks(*this, q, getSinks())))
     return failure();
   if (!getLogSumExp())
     return success();
@@ -321,6 +336,13 @@ LogicalResult CacheUpdateOp::verify() {
     return failure();
   if (getResult().getType() != getCache().getType())
     return emitOpError() << "result has another type than the cache: " << getResult().getType();
+  if (!getRing())
+    return success();
+  RuleBuilder sizes(*this);
+  int64_t context = sizes.size(operandDim(0, 2)), rows = sizes.size(operandDim(1, 1));
+  if (getPages() || rows > context)
+    return emitOpError() << "writes " << rows << " positions into a ring of " << context
+                         << ": expected as many at most, and no pages";
   return success();
 }
 

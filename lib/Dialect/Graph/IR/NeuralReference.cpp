@@ -218,12 +218,14 @@ LogicalResult CacheUpdateOp::evaluate(Tensors operands, const ReferenceContext &
     table = {&operands[4], int64_t(*getPage())};
     end = operands[4].shape[1] * table.page;
   }
+  int64_t ring = getRing() ? context.globalSize(getCache(), 2) : 0;
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t s = 0; s < seq; ++s) {
       int64_t position = positions.i[b * seq + s];
-      if (position < 0 || position >= end)
+      if (position < 0 || (position >= end && !ring))
         continue;
-      if (int64_t place = table.place(b, position) - offset; place >= 0 && place < places)
+      int64_t place = (ring ? position % ring : table.place(b, position)) - offset;
+      if (place >= 0 && place < places)
         std::copy_n(update.f.begin() + (b * seq + s) * row, row,
                     result.f.begin() + ((layer * batch + b) * places + place) * row);
     }

@@ -250,6 +250,16 @@ LogicalResult LayerSliceOp::verify() {
   return expectSameSizes(*this, {"stack", getStack()}, 1, {"result", getResult()}, 0, rankOf(getResult()));
 }
 
+LogicalResult StackLayerOp::verify() {
+  if (failed(verifyTensors(*this)) || failed(expectRank(*this, {"index", getIndex()}, 0)))
+    return failure();
+  auto period = int64_t(getPeriod()), held = int64_t(getHeld()), before = int64_t(getBefore());
+  if (held < 1 || held > period || before < 0 || before >= held)
+    return emitOpError() << "is layer " << before << " of " << held << " that a stack holds of every "
+                         << period << ": expected one of them, and at most all";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Marks
 //===----------------------------------------------------------------------===//

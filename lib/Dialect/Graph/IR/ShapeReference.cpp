@@ -227,6 +227,13 @@ LogicalResult LayerSliceOp::evaluate(Tensors operands, const ReferenceContext &c
   return success();
 }
 
+LogicalResult StackLayerOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
+  ReferenceTensor result = operands[0];
+  result.i[0] = result.i[0] / int64_t(getPeriod()) * int64_t(getHeld()) + int64_t(getBefore());
+  results.push_back(std::move(result));
+  return success();
+}
+
 LogicalResult MaskPaddingOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
   ReferenceTensor result = operands[0];
   double value = getValue().convertToDouble();

@@ -217,6 +217,9 @@ ShardingRule LayerSliceOp::getShardingRule() {
 }
 OpCost LayerSliceOp::getCost() { return {}; }
 
+ShardingRule StackLayerOp::getShardingRule() { return RuleBuilder(*this).rule; }
+OpCost StackLayerOp::getCost() { return {}; }
+
 ShardingRule MaskPaddingOp::getShardingRule() {
   RuleBuilder builder = sameDims(*this);
   for (int64_t dim : getDims())

@@ -124,7 +124,7 @@ Port GenerateStepBuilder::index() {
 GenerateAttr GenerateStepBuilder::sizes() {
   int64_t vocab = hasLogits() ? cast<RankedTensorType>(logits.getType()).getDimSize(2)
                               : forward->getAttrOfType<IntegerAttr>(kVocabAttr).getInt();
-  return GenerateAttr::get(builder.getContext(), batch, chunk, maxSeqLen, vocab);
+  return GenerateAttr::get(builder.getContext(), batch, chunk, maxSeqLen, vocab, found.rewind());
 }
 
 /// Starts function `name` (inputs, then weights, caches, their pages, kept rows and the ids that end them)
@@ -224,7 +224,8 @@ static Value asKept(OpBuilder &builder, Value operand, Type element) {
 }
 
 /// Points attention `cached` (its copy) to its caches: writes the new rows, reads the layer. What it reads of
-/// its own chunk has been rounded like the rest: how a prompt is cut into chunks changes no key.
+/// its own chunk has been rounded like the rest: how a prompt is cut into chunks changes no key. `index`: of
+/// the loop, or of the only layer.
 void GenerateStepBuilder::cacheOperands(const CachedAttention &cached, Value index, IRMapping &mapping,
                                         MutableArrayRef<Value> current) {
   auto copy = cast<AttentionOp>(mapping.lookup(static_cast<Operation *>(cached.op)));
@@ -245,18 +246,26 @@ void GenerateStepBuilder::cacheOperands(const CachedAttention &cached, Value ind
     if (cache < 0)
       return;
     Value &state = current[unsigned(cache)];
+    Value layer = index;
+    if (auto repeat = dyn_cast<RepeatOp>(cached.op->getParentOp()))
+      layer = KeyValueCaches::layerIn(builder, caches[unsigned(cache)], index,
+                                      cached.op->getParentRegion()->getRegionNumber(),
+                                      unsigned(repeat.getBodies().size()));
     auto type = cast<RankedTensorType>(state.getType());
     auto update =
-        CacheUpdateOp::create(builder, copy.getLoc(), type, state, operand.get(), index, copy.getPositions());
+        CacheUpdateOp::create(builder, copy.getLoc(), type, state, operand.get(), layer, copy.getPositions());
     find(update);
+    update.setRing(caches[unsigned(cache)].isRing);
     state = update;
     operand.set(
-        LayerSliceOp::create(builder, copy.getLoc(), type.clone(type.getShape().drop_front()), state, index));
+        LayerSliceOp::create(builder, copy.getLoc(), type.clone(type.getShape().drop_front()), state, layer));
   };
   redirect(cached.keyCache, copy.getKeyMutable());
   redirect(cached.valueCache, copy.getValueMutable());
-  if (cached.keyCache >= 0)
-    find(copy);
+  if (cached.keyCache < 0)
+    return;
+  find(copy);
+  copy.setRing(caches[unsigned(cached.keyCache)].isRing);
 }
 
 /// Gives the copy of `original` the caches of its attentions as carried values.
@@ -383,7 +392,7 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
       forward.emitError() << "cannot keep keys and values in " << cache << ": expected f32, bf16 or f16";
       return signalPassFailure();
     }
-    GenerateStepBuilder step(forward, names, rows, context, piece, page, kept);
+    GenerateStepBuilder step(forward, names, rows, piece, {context, page, rings ? piece : 0, kept});
     if (failed(step.analyze()))
       return signalPassFailure();
     // A stage may have no layers; the model has.

@@ -16,12 +16,11 @@ namespace tessera::graph {
 /// docs/Pipelines.md.
 class GenerateStepBuilder {
 public:
-  /// `cacheElement`: what caches keep keys and values in; null: in their own type.
-  GenerateStepBuilder(mlir::func::FuncOp forward, const DimNames &names, int64_t batch, int64_t maxSeqLen,
-                      int64_t chunk, int64_t page, mlir::FloatType cacheElement)
+  GenerateStepBuilder(mlir::func::FuncOp forward, const DimNames &names, int64_t batch, int64_t chunk,
+                      const CacheSizes &sizes)
       : forward(forward), names(names), positionWise(forward, names), builder(forward.getContext()),
-        batch(batch), maxSeqLen(maxSeqLen), chunk(chunk), isStage(forward->hasAttr(kStageAttr)),
-        found(forward, names, batch, maxSeqLen, page, cacheElement) {}
+        batch(batch), maxSeqLen(sizes.context), chunk(chunk), isStage(forward->hasAttr(kStageAttr)),
+        found(forward, names, batch, sizes) {}
 
   /// Finds caches and tail. Fails with an error if the program has no step form.
   mlir::LogicalResult analyze();

@@ -1,6 +1,7 @@
 //===- KeyValueCaches.cpp -------------------------------------------------===//
 #include "tessera/Dialect/Graph/Transforms/KeyValueCaches.h"
 
+#include "tessera/Dialect/Graph/IR/AttentionWindow.h"
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -37,8 +38,48 @@ LogicalResult KeyValueCaches::find() {
   for (auto repeat : function_.getOps<RepeatOp>())
     if (failed(findIn(repeat)))
       return failure();
+  countLayers();
   addPages();
   return success();
+}
+
+/// A cache has a layer for each time that one of its bodies runs.
+void KeyValueCaches::countLayers() {
+  for (const CachedAttention &cached : attentions_) {
+    auto repeat = dyn_cast<RepeatOp>(cached.op->getParentOp());
+    for (int number : {cached.keyCache, cached.valueCache}) {
+      if (!repeat || number < 0)
+        continue;
+      Cache &cache = caches_[unsigned(number)];
+      SmallVector<int64_t> shape(cache.type.getShape());
+      shape[0] = 0;
+      for (unsigned body : cache.bodies)
+        shape[0] += repeat.getExecutions(body);
+      cache.type = cache.type.clone(shape);
+    }
+  }
+}
+
+Value KeyValueCaches::layerIn(OpBuilder &builder, const Cache &cache, Value index, unsigned body,
+                              unsigned period) {
+  if (cache.bodies.size() == period) // all of them
+    return index;
+  auto before = llvm::find(cache.bodies, body) - cache.bodies.begin();
+  return StackLayerOp::create(builder, index.getLoc(), index.getType(), index, uint64_t(period),
+                              uint64_t(cache.bodies.size()), uint64_t(before));
+}
+
+/// Positions of the ring that holds the keys and values of `attention`; 0: their caches are none. Each query
+/// of a chunk sees the window behind it when all of the chunk is written: a query's window and what is
+/// written behind it must have places of their own.
+int64_t KeyValueCaches::ringOf(AttentionOp attention) {
+  std::optional<int32_t> window = hidingWindow(attention);
+  PositionWise positions(function_, names_);
+  if (!ringChunk_ || page_ || !window || positions.find(attention.getKey(), "seq") != 1 ||
+      positions.find(attention.getValue(), "seq") != 1 || attention.getDropKeys())
+    return 0;
+  int64_t ring = *window + ringChunk_;
+  return ring < context_ ? ring : 0;
 }
 
 /// Rounds contexts up to whole pages. Where an attention has only its keys cached, or only its values, the
@@ -75,10 +116,13 @@ LogicalResult KeyValueCaches::findIn(RepeatOp repeat) {
       if (!attention)
         continue;
       CachedAttention cached{attention};
+      int64_t ring = ringOf(attention);
+      if (ring) // the last `ring` positions are there, and the first query sees a window, itself included
+        rewind_ = ringChunk_ + 1;
       if (PositionWise(function_, names_).find(attention.getKey(), "seq") == 1)
-        cached.keyCache = add(repeat, attention.getKey(), ordinal, "k_cache");
+        cached.keyCache = add(attention, attention.getKey(), ordinal, "k_cache", ring);
       if (PositionWise(function_, names_).find(attention.getValue(), "seq") == 1)
-        cached.valueCache = add(repeat, attention.getValue(), ordinal, "v_cache");
+        cached.valueCache = add(attention, attention.getValue(), ordinal, "v_cache", ring);
       attentions_.push_back(cached);
       ++ordinal;
     }
@@ -108,28 +152,37 @@ std::string KeyValueCaches::nameOf(RepeatOp repeat, StringRef suffix, unsigned o
   return name;
 }
 
-int KeyValueCaches::add(RepeatOp repeat, Value keyOrValue, unsigned ordinal, StringRef suffix) {
+int KeyValueCaches::add(AttentionOp attention, Value keyOrValue, unsigned ordinal, StringRef suffix,
+                        int64_t ring) {
+  auto repeat = dyn_cast<RepeatOp>(attention->getParentOp());
   auto type = cast<RankedTensorType>(keyOrValue.getType());
   Cache cache;
-  cache.type = type.clone(
-      {repeat ? int64_t(repeat.getCount()) : 1, batch_, context_, type.getDimSize(2), type.getDimSize(3)});
+  cache.type = type.clone({1, batch_, ring ? ring : context_, type.getDimSize(2), type.getDimSize(3)});
   if (element_)
     cache.type = cache.type.clone(element_);
+  cache.isRing = ring != 0;
   cache.dims = {"layer", "batch", "context", "kv_heads", "head_dim"};
   ArrayRef<StringRef> known = names_.names(keyOrValue);
   for (unsigned d : {2u, 3u})
     if (d < known.size() && !known[d].empty())
       cache.dims[d + 1] = known[d];
+  unsigned body = attention->getParentRegion()->getRegionNumber();
   // Another body of the same repeat may have made it.
   for (const CachedAttention &other : attentions_) {
-    if (!repeat || other.op->getParentOp() != repeat || other.op->getBlock() == keyOrValue.getParentBlock())
+    if (!repeat || other.op->getParentOp() != repeat || other.op->getBlock() == attention->getBlock())
       continue;
     auto siblings = other.op->getBlock()->getOps<AttentionOp>();
     unsigned place = unsigned(std::distance(siblings.begin(), llvm::find(siblings, other.op)));
     int candidate = suffix == "k_cache" ? other.keyCache : other.valueCache;
-    if (place == ordinal && candidate >= 0 && caches_[unsigned(candidate)].type == cache.type)
+    if (place == ordinal && candidate >= 0 && caches_[unsigned(candidate)].type == cache.type &&
+        caches_[unsigned(candidate)].isRing == cache.isRing) {
+      SmallVector<unsigned> &bodies = caches_[unsigned(candidate)].bodies;
+      if (bodies.back() != body)
+        bodies.push_back(body);
       return candidate;
+    }
   }
+  cache.bodies = {body};
   cache.name = nameOf(repeat, suffix, ordinal);
   caches_.push_back(cache);
   return int(caches_.size()) - 1;

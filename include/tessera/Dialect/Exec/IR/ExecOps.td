@@ -338,6 +338,19 @@ def Exec_IndexOffsetOp : Exec_Op<"index_offset", [Pure]> {
   let hasFolder = 0;
 }
 
+def Exec_StackLayerOp : Exec_Op<"stack_layer", [Pure]> {
+  let summary = "index / period * held + before: the number of a layer in a stack of some bodies' layers (`graph.stack_layer`)";
+  let description = [{
+    ```mlir
+    // given %i: index
+    %n = exec.stack_layer %i period = 6 held = 5 before = 3
+    ```
+  }];
+  let arguments = (ins Index:$index, I64Attr:$period, I64Attr:$held, I64Attr:$before);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$index `period` `=` $period `held` `=` $held `before` `=` $before attr-dict";
+}
+
 //===----------------------------------------------------------------------===//
 // Streams and events
 //===----------------------------------------------------------------------===//

@@ -153,8 +153,10 @@ def Graph_Generate : AttrDef<Graph_Dialect, "Generate"> {
     Module attribute `graph.generate`, made by `graph-build-generate-step`: rows of a batch, positions of a chunk of prompts, the longest context, ids of the
     vocabulary. With the entries' roles it is all that `generate` knows of a program.
     `#graph.generate<batch = 1, chunk = 128, max_seq_len = 2048, vocab = 49152>`
+    `rewind`, of a program with caches in rings: by how many positions a row may be set back from the end of what was written of it, other than to its beginning; -1: by any number.
   }];
-  let parameters = (ins "int64_t":$batch, "int64_t":$chunk, "int64_t":$max_seq_len, "int64_t":$vocab);
+  let parameters = (ins "int64_t":$batch, "int64_t":$chunk, "int64_t":$max_seq_len, "int64_t":$vocab,
+      DefaultValuedParameter<"int64_t", "-1">:$rewind);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -147,6 +147,8 @@ def Graph_AttentionOp : Graph_Op<"attention", [AttrSizedOperandSegments, Declare
     there is no sink: what backward reads in place of the weights. `graph-differentiate` asks for it.
     With `pages` [batch, n] i32 keys and values are found as `cache_update` writes them, in pages of `page` positions: key j of row b stands at
     j + pages[b, j / page] * page of k and v, whose context is n * page. Positions stay those of the text. There is no gradient then.
+    With `ring` key j stands at j mod context, as `cache_update` with `ring` writes it: k and v hold the last `context` positions of a row, `window` of which a query sees at most.
+    It has no pages then, drops nothing and has no gradient.
     With `dropout` the weights, after their sum is taken, are dropped from as `graph.dropout` does: `drop_keys` [batch, seq, kv_heads, group] are the keys of rows, key j is column j, and
     `drop_share` is the probability. `drops`: training may do so (as of `graph.name`).
     ```mlir
@@ -157,14 +159,15 @@ def Graph_AttentionOp : Graph_Op<"attention", [AttrSizedOperandSegments, Declare
   }];
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key, Graph_FloatTensor:$value, Graph_I32Tensor:$positions,
       Optional<Graph_I32Tensor>:$pages, Optional<Graph_FloatTensor>:$sinks, Optional<RankedTensorOf<[I64]>>:$drop_keys, Optional<RankedTensorOf<[F32]>>:$drop_share,
-      F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap, OptionalAttr<I64Attr>:$page, UnitAttr:$drops);
+      F64Attr:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap, OptionalAttr<I64Attr>:$page, UnitAttr:$drops,
+      UnitAttr:$ring);
   let results = (outs Graph_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$log_sum_exp);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$query, "::mlir::Value":$key, "::mlir::Value":$value,
       "::mlir::Value":$positions, "::mlir::FloatAttr":$scale, "::mlir::IntegerAttr":$window, "::mlir::FloatAttr":$softcap), [{
     build($_builder, $_state, result, ::mlir::Type(), query, key, value, positions, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(), ::mlir::Value(), scale, window, softcap,
         ::mlir::IntegerAttr());
   }]>];
-  let assemblyFormat = [{$query `,` $key `,` $value `,` $positions (`pages` $pages^ `of` $page)? (`sinks` $sinks^)? (`dropout` $drop_keys^ `,` $drop_share)? `scale` `=` $scale (`drops` $drops^)? attr-dict
+  let assemblyFormat = [{$query `,` $key `,` $value `,` $positions (`pages` $pages^ `of` $page)? (`ring` $ring^)? (`sinks` $sinks^)? (`dropout` $drop_keys^ `,` $drop_share)? `scale` `=` $scale (`drops` $drops^)? attr-dict
       `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
@@ -210,19 +213,23 @@ def Graph_CacheUpdateOp : Graph_Op<"cache_update"> {
     With `pages` [batch, n] i32 the context is n pages of `page` positions, and the table says where each of a row's pages stands: pages[b, p] pages behind its own
     place (before it, if negative). So position j goes to j + pages[b, j / page] * page: zeros, as a state begins, are the identity. A table leads every page of
     a row to another place of that row's context. Whoever writes the table answers for that.
+    With `ring` position j, of any size, goes to place j mod context: the cache holds the last `context` positions. The rows of one update must have places of their own:
+    `seq` is at most the context, and positions that follow each other have.
     ```mlir
     // given %cache: tensor<3x2x256x4x16xf32>, %new: tensor<2x1x4x16xf32>, %layer: tensor<i32>, %positions: tensor<2x1xi32>, %table: tensor<2x2xi32>
     %c = graph.cache_update %cache[%layer], %new, %positions pages %table of 128
         : (tensor<3x2x256x4x16xf32>, tensor<2x1x4x16xf32>, tensor<i32>, tensor<2x1xi32>, tensor<2x2xi32>) -> tensor<3x2x256x4x16xf32>
+    %r = graph.cache_update %cache[%layer], %new, %positions ring
+        : (tensor<3x2x256x4x16xf32>, tensor<2x1x4x16xf32>, tensor<i32>, tensor<2x1xi32>) -> tensor<3x2x256x4x16xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$cache, Graph_FloatTensor:$update, Graph_I32Tensor:$index, Graph_I32Tensor:$positions,
-      Optional<Graph_I32Tensor>:$pages, OptionalAttr<I64Attr>:$page);
+      Optional<Graph_I32Tensor>:$pages, OptionalAttr<I64Attr>:$page, UnitAttr:$ring);
   let results = (outs Graph_FloatTensor:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$cache, "::mlir::Value":$update, "::mlir::Value":$index, "::mlir::Value":$positions), [{
-    build($_builder, $_state, result, cache, update, index, positions, ::mlir::Value(), ::mlir::IntegerAttr());
+    build($_builder, $_state, result, cache, update, index, positions, ::mlir::Value(), ::mlir::IntegerAttr(), ::mlir::UnitAttr());
   }]>];
-  let assemblyFormat = "$cache `[` $index `]` `,` $update `,` $positions (`pages` $pages^ `of` $page)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$cache `[` $index `]` `,` $update `,` $positions (`pages` $pages^ `of` $page)? (`ring` $ring^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

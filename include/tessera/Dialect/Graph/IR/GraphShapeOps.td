@@ -121,6 +121,22 @@ def Graph_LayerSliceOp : Graph_Op<"layer_slice", [Graph_Derivative]> {
   let hasVerifier = 1;
 }
 
+def Graph_StackLayerOp : Graph_Op<"stack_layer", [AllTypesMatch<["index", "result"]>]> {
+  let summary = "The number that a layer has in a stack of some bodies' layers: index scalar i32 -> scalar i32";
+  let description = [{
+    Of every `period` layers of a `graph.repeat` the stack holds `held`, of which `before` stand in front of this one: index / period * held + before. Made by
+    `graph-build-generate-step` for caches that only some bodies of a period have. It becomes a number of the host (`exec.stack_layer`) and is gone after `spmd-to-kernels`.
+    ```mlir
+    // given %i: tensor<i32>
+    %n = graph.stack_layer %i period = 6 held = 5 before = 3 : tensor<i32>
+    ```
+  }];
+  let arguments = (ins Graph_I32Tensor:$index, I64Attr:$period, I64Attr:$held, I64Attr:$before);
+  let results = (outs Graph_I32Tensor:$result);
+  let assemblyFormat = "$index `period` `=` $period `held` `=` $held `before` `=` $before attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Graph_MaskPaddingOp : Graph_Op<"mask_padding", [Graph_Derivative, AllTypesMatch<["input", "result"]>]> {
   let summary = "Writes `value` where an index along one of `dims` lies outside the global size";
   let description = [{

@@ -15,14 +15,28 @@
 
 namespace tessera::graph {
 
-/// A state: keys or values of one attention, of all layers.
+/// A state: keys or values of one attention, of the layers that have it.
 struct Cache {
   std::string name;
   llvm::SmallVector<llvm::StringRef> dims;
   mlir::RankedTensorType type; ///< [layer, batch, context, heads, d]
+  /// Of a repeat the numbers of the bodies whose layers are in it, ascending: those of one period after those
+  /// of the one before.
+  llvm::SmallVector<unsigned> bodies;
+  bool isRing = false; ///< position j stands at j mod context
 };
 
 Port cachePort(mlir::Builder &builder, const Cache &cache);
+
+/// How long caches are, and of what.
+struct CacheSizes {
+  int64_t context = 0; ///< positions of a text
+  int64_t page = 0;    ///< positions of a page; 0: caches have none
+  /// Positions that one entry takes at most. Where it is not 0 and there are no pages, caches of attentions
+  /// with a window are rings if these are shorter than `context`.
+  int64_t ringChunk = 0;
+  mlir::FloatType element = {}; ///< null: as keys and values have
+};
 
 /// Key and value of one attention live in these caches; -1: not cached.
 struct CachedAttention {
@@ -32,12 +46,10 @@ struct CachedAttention {
 
 class KeyValueCaches {
 public:
-  /// Caches for `batch` rows of `context` positions, in pages of `page` (0: without), of elements `element`
-  /// (null: as keys and values have).
-  KeyValueCaches(mlir::func::FuncOp function, const DimNames &names, int64_t batch, int64_t context,
-                 int64_t page, mlir::FloatType element = {})
-      : function_(function), names_(names), batch_(batch), context_(context), page_(page), element_(element) {
-  }
+  /// Caches for `batch` rows.
+  KeyValueCaches(mlir::func::FuncOp function, const DimNames &names, int64_t batch, const CacheSizes &sizes)
+      : function_(function), names_(names), batch_(batch), context_(sizes.context), page_(sizes.page),
+        ringChunk_(sizes.ringChunk), element_(sizes.element) {}
 
   /// Finds all of the function. Fails, with an error, where a repeat holds another one or a page is negative.
   mlir::LogicalResult find();
@@ -46,20 +58,30 @@ public:
   llvm::ArrayRef<CachedAttention> attentions() const { return attentions_; }
   /// Positions of a page, of which the context of every cache is a multiple then; 0: there are no pages.
   int64_t page() const { return page_; }
+  /// By how many positions a row may be set back from the end of what was written of it, such that what it
+  /// sees then is still there; -1: by any number.
+  int64_t rewind() const { return rewind_; }
+  /// The number of layer `index`, of body `body` of a repeat of `period` bodies, in `cache`.
+  static mlir::Value layerIn(mlir::OpBuilder &builder, const Cache &cache, mlir::Value index, unsigned body,
+                             unsigned period);
   /// The state that says where each page of a row's caches stands, the same in all of them. Entries only read
   /// it.
   Port pagesPort(mlir::Builder &builder, llvm::StringRef name) const;
 
 private:
   mlir::LogicalResult findIn(RepeatOp repeat);
-  int add(RepeatOp repeat, mlir::Value keyOrValue, unsigned ordinal, llvm::StringRef suffix);
+  int64_t ringOf(AttentionOp attention);
+  int add(AttentionOp attention, mlir::Value keyOrValue, unsigned ordinal, llvm::StringRef suffix,
+          int64_t ring);
+  void countLayers();
   std::string nameOf(RepeatOp repeat, llvm::StringRef suffix, unsigned ordinal);
   void addPages();
 
   mlir::func::FuncOp function_;
   const DimNames &names_;
-  int64_t batch_, context_, page_;
+  int64_t batch_, context_, page_, ringChunk_;
   mlir::FloatType element_;
+  int64_t rewind_ = -1;
   std::vector<Cache> caches_;
   std::vector<CachedAttention> attentions_;
 };

@@ -48,6 +48,7 @@ def BuildGenerateStep : Pass<"graph-build-generate-step", "::mlir::ModuleOp"> {
     Option<"shortChunk", "short-chunk", "int64_t", "0", "Positions of one @prefill_short, for short prompts and the ends of long ones, where @prefill takes eight times as many or more; 0: there is none. The target's choice">,
     Option<"page", "page", "int64_t", "0", "Positions of a page of the caches, which a table of pages finds; 0: caches have no pages. The target's choice">,
     Option<"cache", "cache", "std::string", "\"\"", "f32, bf16 or f16: what caches keep keys and values in; empty: in their own type">,
+    Option<"rings", "rings", "bool", "false", "Caches of attentions with a window are rings, where window and chunk are less than max-seq-len. The target's choice">,
     Option<"draws", "draws", "bool", "false", "Adds @sample, which draws tokens from the logits of the step before it">,
   ];
   let dependentDialects = ["::tessera::graph::GraphDialect", "::mlir::func::FuncDialect"];

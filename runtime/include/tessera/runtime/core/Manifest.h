@@ -248,6 +248,9 @@ struct EntrySpec {
 struct GenerateSpec {
   int64_t batch = 1, chunk = 1, maxSeqLen = 1, vocab = 1;
   std::vector<int64_t> eos;
+  // By how many positions a row may go back from the end of what was written of it, and find all that it sees;
+  // its beginning sees nothing, and may be gone back to in any case. None: by any number.
+  std::optional<int64_t> rewind;
   // Entries that take prompts, by the positions of a row that they take; ascending, the last one takes
   // `chunk`. `prompt` is that one.
   struct Prompt {
