@@ -62,8 +62,8 @@ static Result<runtime::Manifest> emitProgram(std::vector<ScratchFile> &objects, 
   return std::move(*whole);
 }
 
-static Status link(const std::vector<ScratchFile> &objects, const CompileOptions &options,
-                   const Target &target, const Installation &installation) {
+static Status linkObjects(const std::vector<ScratchFile> &objects, const CompileOptions &options,
+                          const Target &target, const Installation &installation) {
   LinkOptions link;
   for (const ScratchFile &object : objects)
     link.objects.push_back(object.path());
@@ -108,7 +108,7 @@ Result<runtime::Manifest> makeExecutable(mlir::ModuleOp module, const CompileOpt
     return manifest;
   if (Status s = check(objects.front().path()); !s)
     return s.takeFailure();
-  if (Status s = link(objects, options, **target, installation); !s)
+  if (Status s = linkObjects(objects, options, **target, installation); !s)
     return s.takeFailure();
   return manifest;
 }
@@ -139,7 +139,7 @@ Result<runtime::Manifest> makeExecutable(llvm::ArrayRef<VersionProgram> versions
     return table.takeFailure();
   if (Status s = emitInto(objects, **table, *plainest); !s)
     return s.takeFailure();
-  if (Status s = link(objects, versions.front().options, *plainest, installation); !s)
+  if (Status s = linkObjects(objects, versions.front().options, *plainest, installation); !s)
     return s.takeFailure();
   return std::move(*first);
 }

@@ -46,7 +46,8 @@ static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const st
                    "write it as docs/Architecture.md, \"Program form\", says"};
   };
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
-      llvm::MemoryBuffer::getFile(path, /*IsText=*/false);
+      llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true,
+                                  /*IsVolatile=*/true); // read, not mapped: somebody may be writing it
   if (!buffer)
     return Failure{"cannot read program", path, buffer.getError().message(), "check the path"};
   StringRef text = (*buffer)->getBuffer();

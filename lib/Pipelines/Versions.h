@@ -12,8 +12,8 @@ namespace tessera {
 
 /// A program in the LLVM dialect alone, and what it was compiled for.
 struct VersionProgram {
-  std::string name; ///< of the version; empty: there is but one
-  CompileOptions options;
+  std::string name;       ///< of the version
+  CompileOptions options; ///< of this version alone
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 

@@ -146,6 +146,25 @@ void checkGenerateOptions(const Options &o) {
     bad("--json --print-tokens", "the lines of --json have the ids", "leave --print-tokens out");
 }
 
+// As std::getline, but of a line with more than `most` bytes no more than that is read: a device may have no
+// end.
+static bool readLine(std::istream &stream, std::string &line, size_t most) {
+  char piece[4096];
+  for (line.clear(); line.size() <= most;) {
+    stream.getline(piece, sizeof piece);
+    const size_t taken = size_t(stream.gcount());
+    if (!stream.fail() && !stream.eof()) {
+      line.append(piece, taken - 1); // the line's end is taken, and not kept
+      return true;
+    }
+    line.append(piece, taken);
+    if (stream.eof() || stream.bad())
+      return !line.empty();
+    stream.clear(); // the piece was full
+  }
+  return true;
+}
+
 void readPromptFiles(Options &options) {
   constexpr size_t most = size_t(256) << 20;
   std::vector<Prompt> prompts;
@@ -166,7 +185,7 @@ void readPromptFiles(Options &options) {
     std::istream &stream = prompt.file == "-" ? std::cin : file;
     std::string line;
     size_t bytes = 0, number = 0;
-    while (std::getline(stream, line)) {
+    while (readLine(stream, line, most)) {
       const std::string at = where + ", line " + std::to_string(++number);
       if (!line.empty() && line.back() == '\r')
         line.pop_back();

@@ -21,7 +21,7 @@ static void readAll(std::string_view bytes) {
     expect(tensor.bytes <= bytes.size() && tensor.elements >= 0, "a tensor is inside its file");
     total += tensor.bytes;
     if (tensor.bytes)
-      expect(data != nullptr, "a tensor has bytes");
+      expect(data != nullptr || tensor.blocks, "a tensor has bytes");
     // Overlapping tensors could claim more than a file holds.
     if (!io::isFloatLike(tensor.dtype)) {
       if (Status status = (*model)->readRange(tensor, 0, 0, values.data()); !status)

@@ -1,6 +1,6 @@
-// Tokenizers: their files, and texts.
+// Tokenizers: their files, and texts; chat templates.
 #include "Targets.h"
-#include "tessera/runtime/text/Tokenizer.h"
+#include "tessera/runtime/text/ChatTemplate.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -56,6 +56,55 @@ void runText(std::string_view input) {
   if (input.empty())
     return;
   use(tokenizers[static_cast<uint8_t>(input[0]) % tokenizers.size()], input.substr(1));
+}
+
+static const char *const conversation = R"({"messages": [{"role": "system", "content": "Be brief."},
+  {"role": "user", "content": " Hi \u00e9"}, {"role": "assistant", "content": null, "tool_calls": [{"type": "function",
+  "function": {"name": "f", "arguments": {"x": [1, 2.5, true]}}}]}, {"role": "tool", "name": "f", "content": "7"}],
+  "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}],
+  "add_generation_prompt": true, "bos_token": "<s>", "eos_token": "</s>", "x": null,
+  "user": {"name": "Ann", "age": 30, "items": 1}, "nested": {"b": [1, {"c": null}], "a": {"z": 1.5}},
+  "users": [{"name": "Ann", "age": 30, "tags": ["x"], "admin": true}, {"name": "bob", "age": 20, "tags": []}]})";
+
+// tokenizer_config.json, of which templates and special tokens are read.
+static void runTokenizerConfig(std::string_view text) {
+  static const Folder folder;
+  folder.write("config.json", "{}");
+  folder.write("tokenizer_config.json", text);
+  auto model = io::ModelFile::open(folder.path());
+  expect(bool(model), "a folder without weights is a model");
+  auto chat = text::ChatTemplate::load(**model);
+  if (!chat)
+    return expectOneLine(chat.failure());
+  text::Conversation one;
+  one.messages = jinja::Json::parse(conversation)["messages"];
+  if (auto rendered = chat->render(one, std::tm{}); !rendered)
+    expectOneLine(rendered.failure());
+}
+
+// A template, and behind a NUL the names that it may use, as JSON; without them a conversation with tools.
+// What begins with `{"` is a tokenizer_config.json.
+void runTemplate(std::string_view input) {
+  if (input.substr(0, 2) == "{\"")
+    return runTokenizerConfig(input);
+  Parts parts = splitAtNul(input);
+  auto context = jinja::parseOrderedJson(parts.second.value_or(conversation), "names");
+  if (!context)
+    return expectOneLine(context.failure());
+  auto parsed = jinja::Template::parse(parts.first, "template");
+  if (!parsed)
+    return expectOneLine(parsed.failure());
+  if (!context->is_object())
+    return;
+  // Less than models may use: thousands of inputs a second are worth more than one that takes its time.
+  jinja::Limits limits;
+  limits.maxSteps = 200'000;
+  limits.maxValueBytes = size_t(16) << 20;
+  limits.maxOutputBytes = size_t(1) << 20;
+  auto text = parsed->render(*context, std::tm{}, limits);
+  if (!text)
+    return expectOneLine(text.failure());
+  expect(text->size() <= limits.maxOutputBytes, "a text is no longer than it may be");
 }
 
 } // namespace tessera::fuzz

@@ -92,7 +92,35 @@ for path in sorted((tests / "models").glob("*/config.json")):
     seed("config", path.parent.name, path.read_bytes())
 seed("config", "index", b'{"eos_token_id": [1, 2]}\0{"weight_map": {"a": "x/model.safetensors", "b": "y.safetensors"}}')
 
+# Templates: what jinja2 is held against, a line each, and the shapes that models' templates have.
+for number, line in enumerate((tests / ".." / "Templates" / "snippets.txt").read_text().splitlines()):
+    seed("template", f"snippet-{number:03}", line.encode())
+seed("template", "chat", b"""{{- bos_token }}{% macro put(m, n=1) -%}<|{{ m.role }}|>{{ m['content']|trim }}{%- endmacro %}
+{%- set ns = namespace(found=false, system='') %}
+{% for message in messages %}{% if loop.first and message.role == 'system' %}{% set ns.system = message.content %}{% continue %}{% endif %}
+{% if message.tool_calls is defined and message.tool_calls is not none %}{% for call in message.tool_calls %}{{ call.function.name ~ call.function.arguments|tojson(indent=2) }}{% endfor %}
+{% elif message['role'] not in ['user', 'assistant', 'tool'] %}{{ raise_exception('role ' ~ message.role) }}{% else %}{{ put(message, n=2) }}{% endif %}{% endfor %}
+{% if tools %}{{ tools|map(attribute='function')|list|length }}{% endif %}{% filter upper %}a{% endfilter %}{% call(x) put(messages[0]) %}{{ x }}{% endcall %}
+{% generation %}{{ strftime_now('%d %b %Y') }}{% endgeneration %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}{{ eos_token }}""")
+seed("template", "names", b"{% for k, v in a|dictsort %}{{ k }}={{ v }}{{ ', ' if not loop.last }}{% endfor %}{{ b.c[1:] }}" + b"\0" +
+     json.dumps({"a": {"y": 1, "x": "\u00e9"}, "b": {"c": [1, 2.5, None]}}).encode())
+seed("template", "config", {"chat_template": "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}", "bos_token": "<s>",
+                            "eos_token": {"content": "</s>", "lstrip": False}})
+seed("template", "named", {"chat_template": [{"name": "default", "template": "d{{ eos_token }}"}, {"name": "tool_use", "template": "{{ tools }}"}]})
+
+for name, text in {"lists": "# two ranks\nr0 0F0 0F1 0B0 0B1\nr1 1F0 1B0 1F1 1B1\n",
+                   "messages": "r0 0F0 0SEND_F0 0RECV_B0 0B0\nr1 1RECV_F0 1F0 1B0 1SEND_B0\n",
+                   "split": "r1 1F0 1I0 1W0\nr0 0F0 0I0 0W0 0REDUCE_GRAD 0WAIT_REDUCE_GRAD\n",
+                   "pairs": "r0 0F0 (0F1;0B0) 0B1\n", "gathered": "r0 0UNSHARD 0F0 0B0 0RESHARD\n",
+                   "csv": "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "far": "r0 0F0 9F9 1F0\n"}.items():
+    seed("schedule", name, text.encode())
+
 for name, words in {"generate": ["generate", "--prompt=a b", "--tokens=1,2,3", "--max-new-tokens=7", "--temperature=0.5", "--top-p=0.9", "--seed=5"],
+                    "chat": ["chat", "--system=x y", "--template-arg=a=[1]", "--top-k", "5"],
+                    "all": ["generate", "--prompt-file=-", "--chat", "--stop=a", "--stop=b", "--json", "--quiet", "--logits=x.safetensors", "--init=random:3"],
+                    "plot": ["plot", "a.jsonl", "b=c.jsonl", "-o", "x.html"], "wrong": ["generate", "--promt=a", "--temperature=nan", "--tokens=1,,2"],
+                    "finetune": ["train", "--data", "x.safetensors", "--steps=4", "--warmup=2", "--schedule=wsd", "--decay-steps=1", "--betas", "--beta2=1",
+                                 "--eval=y", "--eval-every=2", "--log=l", "--resume=d/step-2", "--shuffle=3", "--epochs=2"],
                     "train": ["train", "--data=x.bin", "--steps=4", "--lr=1e-3", "--save=y"], "bench": ["bench", "--threads=2"],
                     "info": ["info"]}.items():
     seed("command-line", name, "\n".join(words).encode())

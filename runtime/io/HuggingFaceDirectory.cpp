@@ -36,6 +36,8 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
   if (!json->is_object() || !json->contains("weight_map") || !(*json)["weight_map"].is_object())
     return bad("it has no \"weight_map\"");
   const nlohmann::json &map = (*json)["weight_map"];
+  if (map.empty())
+    return bad("its \"weight_map\" names no tensor");
   std::set<std::string> shards;
   for (const auto &[tensor, shard] : map.items()) {
     if (!shard.is_string())

@@ -59,10 +59,16 @@ Result<std::shared_ptr<MappedFile>> MappedFile::map(int fd, size_t offset, size_
     return Failure{cannotRead, file->where_, std::string("cannot map it: ") + std::strerror(errno), ""};
   file->base_ = base;
   file->data_ = static_cast<const uint8_t *>(base) + lead;
+  file->lost_ =
+      Failure{cannotRead, file->where_, "the file was cut short while it was read, or its disk failed",
+              "run again when it is whole"}
+          .message();
+  file->noted_.note(base, file->mapped_, file->lost_.c_str());
   return file;
 }
 
 MappedFile::~MappedFile() {
+  noted_.forget();
   if (base_)
     munmap(base_, mapped_);
   if (fd_ >= 0)

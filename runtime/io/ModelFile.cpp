@@ -34,6 +34,8 @@ public:
       model_->format_ = ModelFormat::Safetensors;
       if (Status status = readSafetensors(*file, model_->tensors_, model_->holds_); !status)
         return status;
+      if (Status status = joinBlocksAndScales(model_->tensors_, file->where()); !status)
+        return status;
     } else {
       return Failure{cannotReadModel, file->where(),
                      endsWith(file->name(), ".gguf") ? "it does not begin with GGUF's magic"

@@ -2,6 +2,7 @@
 #include "tessera/runtime/core/Board.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/core/SignalText.h"
+#include "tessera/runtime/io/LostPages.h"
 #include "tessera/runtime/launch/Launch.h"
 
 #include <csignal>
@@ -17,13 +18,19 @@ void setCrashBoard(Board *board, const CollectiveNames *names) {
   crashNames = names;
 }
 
-static void onCrash(int signal) {
+static void onCrash(int signal, siginfo_t *info, void *) {
   if (!claimEnd()) // another thread is at it
     for (;;)
       pause();
-  if (!crashBoard || crashBoard->claimReport()) {
-    SignalText line;
-    line.add("error: ");
+  const char *lost = signal == SIGBUS ? io::lostPageMessage(info->si_addr) : nullptr;
+  if (crashBoard && !crashBoard->claimReport()) // another process is
+    _exit(1);
+  SignalText line;
+  line.add("error: ");
+  if (lost) { // no fault of the program's
+    line.add(lost);
+    line.add("\n");
+  } else {
     int64_t rank = currentRank();
     if (rank >= 0) {
       line.add("rank ");
@@ -35,13 +42,12 @@ static void onCrash(int signal) {
     line.add(crashBoard && rank >= 0 ? crashNames->name(crashBoard->entry(rank).whereInAll())
                                      : "before any step");
     line.add(
-        signal == SIGBUS
-            ? "): a bus error: was the model file cut short while it was read? check it, and the disk\n"
+        signal == SIGBUS ? "): a bus error: was a file cut short while it was read? check it, and the disk\n"
         : signal == SIGSEGV ? "): a segmentation fault in generated code or the runtime; please report it\n"
         : signal == SIGILL  ? "): an instruction this CPU lacks; compile with --cpu=NAME of this machine\n"
                             : "): an arithmetic fault; please report it\n");
-    line.print();
   }
+  line.print();
   _exit(1);
 }
 
@@ -54,8 +60,9 @@ void installCrashHandlers() {
   alternate.ss_size = sizeof(stack);
   sigaltstack(&alternate, nullptr);
   struct sigaction action = {};
-  action.sa_handler = onCrash;
-  action.sa_flags = SA_ONSTACK; // a crash in the handler itself ends the process: the signal is blocked
+  action.sa_sigaction = onCrash;
+  action.sa_flags =
+      SA_SIGINFO | SA_ONSTACK; // a crash in the handler itself ends the process: the signal is blocked
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
     sigaction(signal, &action, nullptr);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace tessera::schedule {
 
@@ -230,12 +231,40 @@ static std::optional<Problem> deadlock(const Schedule &schedule, const Transport
   return problem;
 }
 
+// The table of a check has a row for each micro-batch of each stage. Where the lists have far fewer actions
+// than that, as `r0 0F0 0F1 ... 0F99999 1B0 2B0 ... 99999B0`, a forward is missing, and no table is made.
+static std::optional<Problem> farTooFewForwards(const Schedule &schedule) {
+  constexpr size_t kAlwaysChecked = 1 << 16; // rows
+  size_t parts = 0;
+  for (const ActionList &list : schedule.ranks)
+    parts += 2 * list.size();
+  size_t wanted = schedule.rankOfStage.size() * size_t(schedule.microBatches);
+  if (wanted <= std::max(parts, kAlwaysChecked))
+    return std::nullopt;
+  std::set<std::pair<int32_t, int32_t>> forwards;
+  for (const ActionList &list : schedule.ranks)
+    for (const Action &action : list)
+      for (const Action &part : partsOf(action))
+        if (part.kind == Kind::Forward)
+          forwards.insert({part.stage, part.microBatch});
+  for (int32_t stage = 0;; ++stage) // ends: there are more of them than the lists name
+    for (int32_t i = 0; i < schedule.microBatches; ++i)
+      if (!forwards.count({stage, i})) {
+        int32_t rank = schedule.rankOfStage[size_t(stage)];
+        return Problem{{{rank, int32_t(schedule.ranks[size_t(rank)].size())}},
+                       "r" + std::to_string(rank) + " at " + toString(Action{Kind::Forward, stage, i}) +
+                           ": it is missing"};
+      }
+}
+
 std::optional<Problem> validate(const Schedule &schedule, const Transport &transport) {
   if (schedule.ranks.empty() || schedule.rankOfStage.empty() || schedule.microBatches < 1)
     return Problem{{}, "there are no ranks, no stages or no micro-batches"};
   for (int32_t rank : schedule.rankOfStage)
     if (rank < 0 || rank >= schedule.numRanks())
       return Problem{{}, "a stage lies on r" + std::to_string(rank) + ", which there is not"};
+  if (auto problem = farTooFewForwards(schedule))
+    return problem;
   if (auto problem = Check(schedule).run())
     return problem;
   return deadlock(schedule, transport);

@@ -1,10 +1,14 @@
-// What launchers say in the environment.
+// What launchers say in the environment, and the last words of a process.
 #include "tessera/runtime/launch/Launch.h"
 
 #include "ErrorLine.h"
+#include "tessera/runtime/io/MappedFile.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace tessera::runtime {
 
@@ -88,6 +92,26 @@ TEST(Launch, WorldsConnectWhatTheyCan) {
     EXPECT_STREQ(gpus->name(), "nccl");
     EXPECT_EQ(findWorld("smoke signals", from), nullptr);
   }
+}
+
+// Whoever wrote the weights anew in place learns which file it was, and nothing of a crash.
+TEST(Launch, AFileThatIsCutShortIsNamed) {
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("cut-short-" + std::to_string(getpid()))).string();
+  std::ofstream(path) << std::string(3 * size_t(getpagesize()), 'x');
+  auto file = io::MappedFile::open(path);
+  ASSERT_TRUE(file);
+  EXPECT_EXIT(
+      {
+        installCrashHandlers();
+        std::filesystem::resize_file(path, 0);
+        (void)*static_cast<const volatile uint8_t *>((*file)->data() + getpagesize());
+      },
+      testing::ExitedWithCode(1),
+      "^error: cannot read model \\(.*cut-short-[0-9]+\\): the file was cut short while it was read, or its "
+      "disk failed; "
+      "run again when it is whole\n$");
+  std::filesystem::remove(path);
 }
 
 } // namespace tessera::runtime

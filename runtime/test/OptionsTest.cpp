@@ -102,6 +102,15 @@ TEST(Options, PromptsOfAFileStandInItsPlace) {
   EXPECT_EQ(read("one\n"), (std::vector<std::string>{"a", "one", "z"}));
   EXPECT_NE(read("one\n\nthree\n").front().find("line 2): it is empty"), std::string::npos);
   EXPECT_NE(read("").front().find("it has no line"), std::string::npos);
+  Options endless = parse({"generate", "--prompt-file=/dev/zero"});
+  try {
+    readPromptFiles(endless);
+    ADD_FAILURE() << "a device without an end was read";
+  } catch (const Error &e) {
+    EXPECT_NE(std::string(e.what()).find("(/dev/zero, line 1): the prompts take more than 256 MiB"),
+              std::string::npos)
+        << e.what();
+  }
   Options missing = parse({"generate", "--prompt-file=/nonexistent/prompts"});
   EXPECT_THROW(readPromptFiles(missing), Error);
 }

@@ -3,6 +3,7 @@
 // Says what a model file holds, as the compiler and the runtime see it. --check also reads every weight and
 // the tokenizer.
 // --encode prints `tokens: 1,2,3`, --decode the text.
+#include "tessera/runtime/io/LostPages.h"
 #include "tessera/runtime/io/ModelFile.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
@@ -92,6 +93,7 @@ static bool takeValue(const char *argument, const char *name, std::string &value
 }
 
 int main(int argc, char **argv) {
+  io::endOnLostPages();
   std::string path, encodeText, encodeFile, decodeIds;
   bool tensors = false, metadata = false, check = false, encode = false;
   for (int i = 1; i < argc; ++i) {

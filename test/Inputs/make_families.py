@@ -31,7 +31,7 @@ SIZES = dict(vocab_size=VOCABULARY, hidden_size=36, intermediate_size=52, num_hi
              max_position_embeddings=128, bos_token_id=0, eos_token_id=1, pad_token_id=None, initializer_range=0.02)
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 FACTORS = {"short_factor": [1.0, 1.25, 1.5], "long_factor": [1.5, 4.25, 9.5]}
-GPT_OSS_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 20, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False}
+GPT_OSS_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 100, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False}
 
 # Family: its class, its settings, what config.json called otherwise before version 5, which names are left out there, and the prompts' lengths.
 FAMILIES = {
@@ -89,7 +89,7 @@ FAMILIES = {
                   dict(SIZES, num_key_value_heads=2, head_dim=10, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=22,
                        norm_topk_prob=False, rope_parameters=dict(PLAIN, rope_theta=1e6)),
                   dict(rope_theta=1000000.0, rope_scaling=None, num_experts=7), ["rope_parameters", "layer_types", "num_local_experts"]),
-    # Gates are clamped, sinks take much of the weight; yarn's ramp, not rounded to whole pairs, is within the sequence.
+    # Gates are clamped, sinks take much of the weight, and yarn's ramp ends between two pairs.
     "gpt-oss": ("GptOssForCausalLM",
                 dict(SIZES, hidden_size=64, intermediate_size=32, num_key_value_heads=2, head_dim=12, num_local_experts=5, num_experts_per_tok=3,
                      sliding_window=7, rope_parameters=dict(GPT_OSS_YARN, rope_theta=150000.0)),

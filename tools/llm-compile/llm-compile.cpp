@@ -1,5 +1,6 @@
 //===- llm-compile.cpp - A model in, an executable out --------------------===//
 #include "tessera/Execution/Check.h"
+#include "tessera/runtime/io/LostPages.h"
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
@@ -8,22 +9,35 @@
 
 #include <csignal>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 #include <unistd.h>
 
 /// The last words of a process that cannot go on. Temporary files are gone by then; nothing here may
 /// allocate.
-[[noreturn]] static void die(const char *why) {
-  const char *parts[] = {"error: cannot compile (internal error): ", why,
-                         "; please report it with the command line\n"};
-  for (const char *part : parts)
+[[noreturn]] static void end(std::initializer_list<const char *> words, int status) {
+  for (const char *part : words)
     (void)!write(STDERR_FILENO, part, strlen(part));
-  _exit(1);
+  _exit(status);
+}
+[[noreturn]] static void die(const char *why) {
+  end({"error: cannot compile (internal error): ", why, "; please report it with the command line\n"}, 1);
+}
+
+/// Ctrl-C, and what batch systems send.
+static void onInterruption(int signal) {
+  llvm::sys::RunInterruptHandlers();
+  end({"error: cannot compile (", signal == SIGINT ? "SIGINT" : "SIGTERM",
+       "): it was told to end; run it again\n"},
+      128 + signal);
 }
 
 int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); // a file that grows too large is an error of write
   llvm::sys::AddSignalHandler([](void *) { die("the compiler crashed"); }, nullptr);
+  tessera::io::endOnLostPages(llvm::sys::RunInterruptHandlers); // which removes temporary files
+  for (int signal : {SIGINT, SIGTERM})
+    std::signal(signal, onInterruption); // behind LLVM's own, which says nothing
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) { die(reason); });
   std::set_new_handler([] { die("out of memory"); });
 

@@ -168,6 +168,7 @@ Error linkExecutable(const LinkOptions &options, StringRef output) {
   SmallString<128> messages;
   if (std::error_code error = sys::fs::createTemporaryFile("tessera-link", "txt", messages))
     return createStringError("cannot link '" + output.str() + "': no temporary file: " + error.message());
+  sys::RemoveFileOnSignal(messages);
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(""), StringRef(messages)};
   std::string launchError;
   SmallVector<StringRef> argRefs(args->begin(), args->end());
@@ -177,6 +178,7 @@ Error linkExecutable(const LinkOptions &options, StringRef output) {
   if (ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(messages))
     text = (*buffer)->getBuffer().str();
   (void)sys::fs::remove(messages);
+  sys::DontRemoveFileOnSignal(messages);
   if (status != 0) {
     std::string why = firstComplaint(text);
     if (why.empty())

@@ -50,6 +50,9 @@ TEST_F(BlocksApart, NibblesOfAByteAreNeighbours) {
     EXPECT_EQ(out[size_t(i)], at < 32 ? 2 * values[at % 16] : values[(at - 32 + 3) % 16] / 2) << at;
   }
   EXPECT_FALSE((*model)->readRange(*tensor, 60, 5, out.data()));
+  auto alone = ModelFile::open(path("model.safetensors"));
+  ASSERT_TRUE(alone) << alone.failure().message();
+  EXPECT_EQ((*alone)->find("w_blocks")->shape, tensor->shape);
 }
 
 TEST_F(BlocksApart, ShapesThatContradictEachOther) {

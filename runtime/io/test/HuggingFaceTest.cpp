@@ -90,6 +90,8 @@ TEST_F(HuggingFace, IndexesThatLeadElsewhere) {
   expectFailure("is not a name");
   write("model.safetensors.index.json", R"({"weight_map":[]})");
   expectFailure("no \"weight_map\"");
+  write("model.safetensors.index.json", R"({"weight_map":{}})");
+  expectFailure("names no tensor");
   write("model.safetensors.index.json", R"({"weight_map":{"a":"s1.safetensors","a":"s2.safetensors"}})");
   expectFailure("occurs twice");
   write("model.safetensors.index.json", std::string(100000, '['));

@@ -6,6 +6,14 @@
 #include "tessera/runtime/schedule/Validate.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+// Their shadow memory takes terabytes of addresses.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+static constexpr bool isSanitized = true;
+#else
+static constexpr bool isSanitized = false;
+#endif
 
 using namespace tessera;
 using namespace tessera::schedule;
@@ -128,6 +136,27 @@ TEST(Validate, OfManyRanksTheGridShowsThoseBeside) {
   EXPECT_EQ(
       text,
       "r19       19F0 19F1 19B0 19B1\nr20       20F0 20F1 20B0 <-- here\nr21       21F0 21F1 21B0 21B1\n");
+}
+
+// A line can name 40,000 stages and as many micro-batches in 80,000 actions: memory does not grow with their
+// product.
+TEST(Validate, AFewActionsAreNoLargeTable) {
+  std::string list = "r0";
+  for (int i = 0; i < 40000; ++i)
+    list += " 0F" + std::to_string(i) + " " + std::to_string(i) + "B0";
+  Schedule schedule = read(list + "\n");
+  ASSERT_EQ(schedule.numStages(), 40000);
+  ASSERT_EQ(schedule.microBatches, 40000);
+  rlimit before, little;
+  getrlimit(RLIMIT_AS, &before);
+  little = before;
+  little.rlim_cur = rlim_t(8) << 30; // the table would take 90 GB
+  bool isLimited = !isSanitized && setrlimit(RLIMIT_AS, &little) == 0;
+  std::optional<Problem> problem = validate(schedule);
+  if (isLimited)
+    setrlimit(RLIMIT_AS, &before);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->why, "r0 at 1F0: it is missing");
 }
 
 TEST(Validate, TakesEverySchedule) {

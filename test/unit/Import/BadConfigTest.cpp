@@ -150,7 +150,6 @@ INSTANTIATE_TEST_SUITE_P(
         BadSetting{"llama", R"({"num_local_experts": 8})", "num_local_experts"},
         BadSetting{"gpt_oss", R"({"num_experts_per_tok": 6})", "num_experts_per_tok): is 6 of 5 experts"},
         BadSetting{"gpt_oss", R"({"rope_scaling": null})", "rope_scaling): is missing"},
-        BadSetting{"gpt_oss", R"({"sliding_window": null})", "sliding_window): is null, but layers slide"},
         BadSetting{"gpt_oss", R"({"hidden_act": "gelu"})", "hidden_act): the value gelu"},
         BadSetting{"gpt_oss", R"({"swiglu_limit": 0})", "swiglu_limit): is 0, must be a positive number"},
         BadSetting{"gpt_oss", R"({"quantization_config": {"quant_method": "awq"}})",

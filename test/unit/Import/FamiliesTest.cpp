@@ -89,6 +89,9 @@ TEST_F(Families, GptOssHasSinksInLayersOfTwoKinds) {
   module->walk([&](graph::MinimumOp op) { note(op.getRhs()); });
   module->walk([&](graph::MaximumOp op) { note(op.getRhs()); });
   EXPECT_EQ(limits, (std::set<float>{-2.5f, 2.5f}));
+  json endless = gptOssConfig();
+  endless["sliding_window"] = nullptr;
+  EXPECT_NE(failure(endless).find("sliding_window): is null, but layers slide"), std::string::npos);
 }
 
 TEST_F(Families, HaveThePublishedNumberOfParameters) {

@@ -93,6 +93,10 @@ TEST_F(ObjectTest, TargetsAreResolvedByName) {
   EXPECT_EQ(v4.vectorBits, 512u);
   EXPECT_TRUE(llvm::is_contained(v4.requiredFeatures, "avx512f"));
   EXPECT_FALSE(llvm::is_contained(v4.requiredFeatures, "avx512_bf16"));
+  CPUTarget bf16 = llvm::cantFail(resolveCPUTarget(kLevel4BF16)); // the same and one more
+  EXPECT_TRUE(bf16.vectorUnit().bf16Pairs);
+  EXPECT_EQ(bf16.requiredFeatures.size(), v4.requiredFeatures.size() + 1);
+  EXPECT_EQ(bf16.name, "x86-64-v4-bf16");
   CPUTarget v3 = llvm::cantFail(resolveCPUTarget("x86-64-v3"));
   EXPECT_EQ(v3.vectorBits, 256u);
   EXPECT_TRUE(llvm::is_contained(v3.requiredFeatures, "fma"));

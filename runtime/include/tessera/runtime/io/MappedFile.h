@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_IO_MAPPEDFILE_H
 
 #include "tessera/runtime/Result.h"
+#include "tessera/runtime/io/LostPages.h"
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +29,8 @@ public:
   const std::string &where() const { return where_; } // for messages: the path, and what part of it
   const std::string &name() const { return name_; }   // as open or view were given it
 
-  // Fails if the file has another size than when it was opened.
+  // Fails if the file has another size than when it was opened. One that gets shorter later on is a signal:
+  // its pages are noted (LostPages.h), so that the last line of the process names the file.
   Status checkUnchanged() const;
 
 private:
@@ -40,7 +42,8 @@ private:
   size_t mapped_ = 0, offset_ = 0, fileSize_ = 0;
   const uint8_t *data_ = nullptr;
   size_t size_ = 0;
-  std::string where_, name_;
+  std::string where_, name_, lost_;
+  NotedMapping noted_;
 };
 
 // [begin, begin + bytes) rounded outwards to whole pages is dropped from the process (and read again when

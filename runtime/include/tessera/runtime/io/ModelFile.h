@@ -6,7 +6,7 @@
 // files give a Failure that names the file and the tensor; they never crash, hang or allocate more than a
 // small multiple of the file. What is not interpreted (config values, tensor contents) is not checked. A
 // ModelFile is immutable and may be used by many threads. The file must not be truncated while it is mapped
-// (the system then raises SIGBUS): see checkUnchanged.
+// (the system then raises SIGBUS): see checkUnchanged, and LostPages.h.
 #ifndef TESSERA_RUNTIME_IO_MODELFILE_H
 #define TESSERA_RUNTIME_IO_MODELFILE_H
 
