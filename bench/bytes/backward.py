@@ -1,4 +1,4 @@
-"""The programs of backward.mlir in jax, argument by argument, and the fewest bytes a rank must send for them (float32, rings as in floor.py)."""
+"""The programs of backward.mlir in jax, argument by argument, and what a rank sends for them by a reference plan (float32, rings as in reference.py)."""
 import itertools
 import math
 
@@ -80,7 +80,7 @@ def least(g, size, dims, given, products, maps, wanted):
     return best
 
 
-def floor(program, sizes, mesh):
+def reference(program, sizes, mesh):
     """Over fsdp all ways to split the products are tried (`least`), for loops with all layouts of what they carry and keep; what tp leaves partial is reduced,
     and over dp the gradients as they lie."""
     tp, dp, g = (mesh.get(axis, 1) for axis in ("tp", "dp", "fsdp"))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Bytes that a rank sends in one step: ours, XLA's (Shardy on) for the same program in jax with the same shardings of arguments and results,
-and the analytic floor where there is one. Exit status 1 if ours is more than XLA's, or more than 1.01 x the floor.
+and those of a reference plan where there is one. Exit status 1 if ours is more than XLA's, or more than 1.01 x the reference.
 
     compare_with_xla.py [--compiler=build/bin/llm-compile] [--opt=build/bin/llm-opt] [--only=TEXT] [--show]
 
-Generate steps of llama models, the forward and backward passes of backward.mlir, and steps of training (train.py). jax comes from PyPI, in an environment outside the tree; it is an oracle, not a dependency. Floors are
-those of floor.py and backward.py.
+Generate steps of llama models, the forward and backward passes of backward.mlir, and steps of training (train.py). jax comes from PyPI, in an environment outside the tree; it is an oracle, not a dependency. Reference plans are
+those of reference.py and backward.py; no bounds, as other plans may send less.
 """
 import argparse
 import json
@@ -32,7 +32,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import backward
 import count
-import floor
+import reference
 import llama
 import train
 
@@ -138,25 +138,25 @@ def sizes_of(mesh):
     return {axis: int(size) for axis, size in (item.split("=") for item in mesh.split(","))}
 
 
-def row(program, mesh, text, name, function, floor_of=None, residual=None):
-    """`floor_of`: of the arguments' shapes and axes, if there is one."""
+def row(program, mesh, text, name, function, reference_of=None, residual=None):
+    """`reference_of`: of the arguments' shapes and axes, if there is one."""
     global failed
     inputs, outputs = signature(text, name)
     ours = count.ours(text, name)
     compiled = compile_xla(function, inputs, outputs, mesh, residual)
     xla = count.hlo(compiled) if compiled else None
-    least = floor_of({n: (shape, dims) for n, shape, _, dims in inputs}) if floor_of else None
+    planned = reference_of({n: (shape, dims) for n, shape, _, dims in inputs}) if reference_of else None
     a, b = sum(ours.values()), sum(xla.values()) if xla is not None else None
-    bad = (b is not None and a > b) or (least is not None and a > 1.01 * least)
+    bad = (b is not None and a > b) or (planned is not None and a > 1.01 * planned)
     failed |= bad
     ratio = lambda a, b: "" if b is None else f"{a / b:.3f}" if b else "1.000" if a == b else "inf"
-    print(f"| {program} | {mesh} | {'cannot be asked' if b is None else f'{b:,.0f}'} | {a:,.0f} | {'' if least is None else f'{least:,.0f}'} | {ratio(a, b)} | {ratio(a, least)}"
+    print(f"| {program} | {mesh} | {'cannot be asked' if b is None else f'{b:,.0f}'} | {a:,.0f} | {'' if planned is None else f'{planned:,.0f}'} | {ratio(a, b)} | {ratio(a, planned)}"
           f"{' **over**' if bad else ''} |", flush=True)
     if args.show:
         print("  ours", dict(ours), "\n  xla ", dict(xla or {}))
 
 
-print("| program | mesh | XLA bytes | ours | floor | ours / XLA | ours / floor |\n|---|---|---|---|---|---|---|")
+print("| program | mesh | XLA bytes | ours | reference | ours / XLA | ours / reference |\n|---|---|---|---|---|---|---|")
 for model in MODELS:
     for mesh in args.mesh or MESHES:
         text = None
@@ -165,13 +165,13 @@ for model in MODELS:
                 continue
             text = text or compile_ours(model, mesh)
             row(f"{model} {name}", mesh, text, name, function,
-                lambda inputs: floor.generate(MODELS[model], name, sizes_of(mesh), inputs))
+                lambda inputs: reference.generate(MODELS[model], name, sizes_of(mesh), inputs))
 for size, sizes in backward.SIZES.items():
     for mesh in args.mesh or BACKWARD_MESHES:
         for name, function, facts in (("linear", backward.linear, "T8"), ("layers", backward.layers, "T14")):
             program = f"{facts} {size} forward and backward"
             if args.only in f"{program} {mesh}":
-                row(program, mesh, compile_backward(sizes, mesh), name, function, lambda _: backward.floor(name, sizes, sizes_of(mesh)))
+                row(program, mesh, compile_backward(sizes, mesh), name, function, lambda _: backward.reference(name, sizes, sizes_of(mesh)))
 for model in TRAINED:
     for template, meshes in TEMPLATES.items():
         for mesh in args.mesh or meshes:

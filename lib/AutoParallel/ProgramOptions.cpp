@@ -320,28 +320,13 @@ private:
 
   /// The present assignment, alone and with each sum that one linear group of operands could keep open.
   void addOptions(const ProgramOp &op) {
-    PlacementDecision option;
-    option.factorAxes.assign(chosen.begin(), chosen.end());
-    option.operands.reserve(op.rule.operands.size());
-    option.results.reserve(op.rule.results.size());
-    for (const TensorFactors &factors : op.rule.operands)
-      if (!addSharding(op, factors, option.operands))
-        return;
-    for (const TensorFactors &factors : op.rule.results)
-      if (!addSharding(op, factors, option.results))
-        return;
-    AxisList reduced;
     PartialKind kind = PartialKind::None;
-    for (auto [factor, axes] : llvm::zip(op.rule.factors, chosen)) {
-      if (factor.kind != FactorKind::Reduction || axes.empty())
-        continue;
-      if (kind != PartialKind::None && kind != factor.combine)
-        return;
-      kind = factor.combine;
-      reduced.append(axes.begin(), axes.end());
-    }
-    option.workTime =
-        workTime(costs.machine, op.flops, op.bytes, workFraction(op.rule, chosen)) + permuteTime(op, option);
+    auto sums = reducedAxes(op.rule, chosen, kind);
+    auto made = sums ? optionWithAxes(program, op, costs, chosen) : std::nullopt;
+    if (!made)
+      return;
+    const PlacementDecision &option = *made;
+    const AxisList &reduced = *sums;
     if (op.decomposition &&
         llvm::any_of(op.decomposition->factors, [&](int f) { return !chosen[f].empty(); }))
       return addDecomposed(op, option);
@@ -363,26 +348,6 @@ private:
           addWithPartial(std::move(kept), open, keptKind);
         }
       }
-  }
-
-  /// Pieces of operands that change places because a permutation factor is sharded.
-  double permuteTime(const ProgramOp &op, const PlacementDecision &option) const {
-    double time = 0;
-    for (auto [value, factors, sharding] : llvm::zip(op.operands, op.rule.operands, option.operands))
-      for (const auto &dim : factors.dims)
-        for (int f : dim)
-          if (op.rule.factors[f].kind == FactorKind::Permutation && !chosen[f].empty()) {
-            const ProgramValue &info = program.values[value];
-            ReshardStep step;
-            step.kind = StepKind::CollectivePermute;
-            step.moves.push_back({});
-            step.moves.front().axes = chosen[f];
-            step.received = 1;
-            for (auto [d, size] : llvm::enumerate(info.shape))
-              step.received *= double((size + sharding.shards(int(d)) - 1) / sharding.shards(int(d)));
-            time += stepTime(costs.machine, costs.mesh, step, info.elementBytes);
-          }
-    return time;
   }
 
   /// Sums that some operand of a linear group may be; one that is whole joins by a contribution of one rank.
@@ -415,22 +380,9 @@ private:
     }
   }
 
-  void addWithPartial(PlacementDecision option, AxisList partial, PartialKind kind) {
-    llvm::sort(partial);
-    mergeAdjacent(partial);
-    for (Sharding &result : option.results) {
-      result.partial = partial;
-      result.partialKind = partial.empty() ? PartialKind::None : kind;
-    }
+  void addWithPartial(PlacementDecision option, const AxisList &partial, PartialKind kind) {
+    leaveOpen(option, partial, kind);
     options.push_back(std::move(option));
-  }
-
-  bool addSharding(const ProgramOp &op, const TensorFactors &factors, std::vector<Sharding> &into) {
-    auto sharding = shardingOfFactors(factors, chosen, op.rule.factors);
-    if (!sharding)
-      return false;
-    into.push_back(std::move(*sharding));
-    return true;
   }
 
   /// Keeps the options that look best from here: work, operands resharded from and results brought to where

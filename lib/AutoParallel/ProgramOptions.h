@@ -35,6 +35,20 @@ std::unique_ptr<ProgramOptions> makeProgramOptions(const PlacementProgram &progr
 bool offerElsewhere(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs,
                     double paid, std::vector<AxisLists> &lists);
 
+/// How `op` runs if its factors have `factorAxes`: what it needs of operands and makes of results, no sum in
+/// either; what its work and the exchanges of permuted pieces take. None if no sharding says it.
+std::optional<PlacementDecision> optionWithAxes(const PlacementProgram &program, const ProgramOp &op,
+                                                const ReshardCosts &costs,
+                                                llvm::ArrayRef<AxisList> factorAxes);
+
+/// Axes over which results are partial if the factors have `factorAxes`, and what they are a part of (none:
+/// unchanged). None if both a sum and a maximum.
+std::optional<AxisList> reducedAxes(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes,
+                                    PartialKind &kind);
+
+/// Leaves the option's results partial over `axes`.
+void leaveOpen(PlacementDecision &option, AxisList axes, PartialKind kind);
+
 /// Results of the program that could stay partial: sums, and what linear ops make of them.
 llvm::SmallVector<int, 2> openResults(const Decomposition &decomposition);
 

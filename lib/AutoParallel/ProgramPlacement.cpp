@@ -1,5 +1,7 @@
 //===- ProgramPlacement.cpp - Shardings of a whole block at once ----------===//
+#include "PlacementMoves.h"
 #include "ProgramOptions.h"
+#include "ValueEnds.h"
 
 #include "tessera/AutoParallel/MinSum.h"
 
@@ -22,28 +24,11 @@ static constexpr int kMostRounds = 1;
 /// The part of what is sent that must be saved for it: such plans take more messages, and gathered weights
 /// take memory.
 static constexpr double kWorthwhile = 0.1;
+/// A plan that does not send so much less must take this part of all time, and may send so many times as
+/// much, or take half of it: where ranks repeat work.
+static constexpr double kMuchLess = 0.75, kHardlyMore = 1.5, kHalf = 0.5;
 
 namespace {
-
-/// Who makes a value and who reads it.
-struct ValueEnds {
-  int producer = -1, result = -1;                    ///< op and its result; -1: fixed
-  llvm::SmallVector<std::pair<int, int>, 4> readers; ///< op, operand
-  llvm::SmallVector<const Sharding *, 2> outside;    ///< uses
-};
-
-std::vector<ValueEnds> endsOf(const PlacementProgram &program) {
-  std::vector<ValueEnds> ends(program.values.size());
-  for (auto [i, op] : llvm::enumerate(program.ops)) {
-    for (auto [r, value] : llvm::enumerate(op.results))
-      ends[value].producer = int(i), ends[value].result = int(r);
-    for (auto [o, value] : llvm::enumerate(op.operands))
-      ends[value].readers.push_back({int(i), int(o)});
-  }
-  for (const ProgramUse &use : program.uses)
-    ends[use.value].outside.push_back(&use.sharding);
-  return ends;
-}
 
 /// Adds `sharding` to `list` unless its placement is there; its index.
 int indexOf(std::vector<Sharding> &list, const Sharding &sharding) {
@@ -362,6 +347,142 @@ double sentOf(const PlacementProgram &program, llvm::ArrayRef<const PlacementDec
     time -= workTime(machine, op.flops, op.bytes, workFraction(op.rule, decision->factorAxes));
   return time;
 }
+
+/// A placement in the making.
+class Placer {
+public:
+  Placer(const PlacementProgram &program, ReshardCosts &costs, const ProgramPlacementOptions &settings)
+      : program(program), costs(costs), settings(settings), ends(endsOf(program)),
+        maker(makeProgramOptions(program, costs, settings.maxOptions)), options(decision.options) {}
+
+  ProgramDecision run() {
+    options = maker->first();
+    {
+      Search search(program, ends, options, costs);
+      search.run(kInfinity, settings.largestTable);
+      take(search.best);
+      decision.lowerBound = std::min(search.bound, decision.time);
+    }
+    if (settings.widen && std::isfinite(decision.time)) {
+      for (int round = 0; round < kMostRounds && offerMore(); ++round)
+        ;
+      moveAxes();
+    }
+    decision.sent = sent();
+    for (const PlacementDecision *option : chosen)
+      decision.ops.push_back(*option);
+    return std::move(decision);
+  }
+
+private:
+  void take(const MinSum::Solution &solution) {
+    indices.assign(solution.values.begin(), solution.values.begin() + ptrdiff_t(options.size()));
+    look();
+  }
+
+  /// After `indices` changed, or lists of options moved.
+  void look() {
+    chosen.clear();
+    for (auto [list, index] : llvm::zip(options, indices))
+      chosen.push_back(&list[index]);
+    decision.time = timeOf(program, ends, chosen, costs);
+  }
+
+  double sent() const { return sentOf(program, chosen, decision.time, costs.machine); }
+
+  /// A choice to come back to.
+  struct Known {
+    std::vector<int> indices;
+    std::vector<size_t> counts; ///< of options
+    double time, sent, bound;
+  };
+  Known known() const {
+    Known now = {indices, {}, decision.time, sent(), decision.lowerBound};
+    for (const auto &list : options)
+      now.counts.push_back(list.size());
+    return now;
+  }
+  /// And forgets options that came after.
+  void restore(Known known) {
+    indices = std::move(known.indices);
+    for (auto [list, count] : llvm::zip(options, known.counts))
+      list.resize(count);
+    look();
+    decision.lowerBound = known.bound;
+  }
+
+  /// Offers more to ops that pay much. Taken only if much less is sent for it: work alone is no reason for
+  /// collectives that else nobody needs. Whether it is.
+  bool offerMore() {
+    std::vector<double> paid(program.ops.size(), 0);
+    forEachReshard(program, ends, chosen, costs,
+                   [&](double time, const ValueEnds &valueEnds, llvm::ArrayRef<int> readers) {
+                     if (valueEnds.producer >= 0)
+                       paid[valueEnds.producer] += time;
+                     for (int op : readers)
+                       paid[op] += time;
+                   });
+    Known before = known();
+    if (!maker->widen(paid, options)) {
+      look(); // lists may have moved
+      return false;
+    }
+    Search search(program, ends, options, costs);
+    bool better = search.run(decision.time, settings.largestTable);
+    if (better)
+      take(search.best);
+    else
+      look();
+    if (better && !settings.anyGain && sent() >= before.sent * (1 - kWorthwhile)) {
+      restore(std::move(before));
+      return false;
+    }
+    decision.lowerBound = std::min(search.bound, decision.time);
+    decision.widened |= better;
+    return better;
+  }
+
+  /// Axes in orders and selections that no hint says. Taken if much less is sent for it, or if it takes half
+  /// the time: where a rank repeated what others do.
+  void moveAxes() {
+    auto plan = improvedPlan(program, ends, chosen, costs);
+    if (plan.empty())
+      return;
+    Known before = known();
+    for (auto [list, index, option] : llvm::zip(options, indices, plan)) {
+      const PlacementDecision &old = list[index];
+      if (option.operands == old.operands && option.results == old.results)
+        continue;
+      index = int(list.size());
+      list.push_back(std::move(option));
+    }
+    look();
+    auto isWorthwhile = [&] {
+      return settings.anyGain || sent() < before.sent * (1 - kWorthwhile) ||
+             decision.time < before.time * (sent() < before.sent * kHardlyMore ? kMuchLess : kHalf);
+    };
+    if (!isWorthwhile())
+      return restore(std::move(before));
+    // The plan's options among the others: some ops may be better off as they were.
+    Search search(program, ends, options, costs);
+    if (search.run(decision.time, settings.largestTable))
+      take(search.best);
+    if (!isWorthwhile())
+      return restore(std::move(before));
+    decision.lowerBound = std::min(search.bound, decision.time);
+    decision.widened = true;
+  }
+
+  const PlacementProgram &program;
+  ReshardCosts &costs;
+  const ProgramPlacementOptions &settings;
+  const std::vector<ValueEnds> ends;
+  std::unique_ptr<ProgramOptions> maker;
+  ProgramDecision decision;
+  std::vector<std::vector<PlacementDecision>> &options;
+  std::vector<int> indices; ///< of the options chosen
+  llvm::SmallVector<const PlacementDecision *, 32> chosen;
+};
 } // namespace
 
 double tessera::programTime(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
@@ -371,73 +492,5 @@ double tessera::programTime(const PlacementProgram &program, llvm::ArrayRef<cons
 
 ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCosts &costs,
                                       const ProgramPlacementOptions &settings) {
-  auto maker = makeProgramOptions(program, costs, settings.maxOptions);
-  ProgramDecision decision;
-  auto &options = decision.options = maker->first();
-  auto ends = endsOf(program);
-  std::vector<int> indices; // of the options chosen
-  llvm::SmallVector<const PlacementDecision *, 32> chosen;
-  auto take = [&](const MinSum::Solution &solution) {
-    indices.assign(solution.values.begin(), solution.values.begin() + ptrdiff_t(options.size()));
-  };
-  auto look = [&] {
-    chosen.clear();
-    for (auto [list, index] : llvm::zip(options, indices))
-      chosen.push_back(&list[index]);
-    decision.time = timeOf(program, ends, chosen, costs);
-  };
-  {
-    Search search(program, ends, options, costs);
-    search.run(kInfinity, settings.largestTable);
-    take(search.best);
-    look();
-    decision.lowerBound = std::min(search.bound, decision.time);
-  }
-  // More is offered to ops that pay much, for as long as much less is sent for it: work alone is no reason
-  // for collectives that else nobody needs.
-  for (int round = 0; settings.widen && round < kMostRounds && std::isfinite(decision.time); ++round) {
-    std::vector<double> paid(program.ops.size(), 0);
-    forEachReshard(program, ends, chosen, costs,
-                   [&](double time, const ValueEnds &valueEnds, llvm::ArrayRef<int> readers) {
-                     if (valueEnds.producer >= 0)
-                       paid[valueEnds.producer] += time;
-                     for (int op : readers)
-                       paid[op] += time;
-                   });
-    std::vector<size_t> before;
-    for (const auto &list : options)
-      before.push_back(list.size());
-    double sent = sentOf(program, chosen, decision.time, costs.machine), bound = 0;
-    if (!maker->widen(paid, options)) {
-      look(); // lists may have moved
-      break;
-    }
-    auto narrow = indices;
-    bool better = false;
-    {
-      Search search(program, ends, options, costs);
-      if ((better = search.run(decision.time, settings.largestTable)))
-        take(search.best);
-      bound = search.bound;
-    }
-    look();
-    if (better && sentOf(program, chosen, decision.time, costs.machine) < sent * (1 - kWorthwhile)) {
-      decision.lowerBound = std::min(bound, decision.time);
-      decision.widened = true;
-      continue;
-    }
-    if (better) {
-      indices = narrow;
-      for (auto [list, count] : llvm::zip(options, before))
-        list.resize(count);
-      look();
-    } else {
-      decision.lowerBound = std::min(bound, decision.time);
-    }
-    break;
-  }
-  decision.sent = sentOf(program, chosen, decision.time, costs.machine);
-  for (const PlacementDecision *option : chosen)
-    decision.ops.push_back(*option);
-  return decision;
+  return Placer(program, costs, settings).run();
 }

@@ -59,6 +59,7 @@ struct ProgramPlacementOptions {
   int maxOptions = 40;            ///< of one op
   int64_t largestTable = 1 << 20; ///< entries of an intermediate table
   bool widen = true;              ///< offer ops more where a placement pays much
+  bool anyGain = false;           ///< take what they are offered however little less time it takes
 };
 
 struct ProgramDecision {

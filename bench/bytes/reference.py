@@ -1,4 +1,5 @@
-"""The fewest bytes a rank must send in one step, by formulas; rings (docs/Manifest.md), float32.
+"""What a rank sends in one step by a reference plan, by formulas; rings (docs/Manifest.md), float32. It is no bound: axes stay on the dimensions that
+the formulas name, and another plan may send less.
 
 Every place where two layouts meet is the cheapest of the ways to pass it, among plans that divide every product of matrices over all ranks that
 have a part of it (repeating work, a rank can do without any sum). With G ranks on an axis, n bytes of the whole value (of the part that the

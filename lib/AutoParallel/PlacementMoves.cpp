@@ -1,0 +1,439 @@
+//===- PlacementMoves.cpp - Axes as no hint says them ---------------------===//
+#include "PlacementMoves.h"
+
+#include "MoveGroups.h"
+#include "ProgramOptions.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <numeric>
+#include <set>
+
+using namespace tessera;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// So many assignments are all tried.
+static constexpr double kAllAssignments = 700;
+/// The part of all time that a group must pay to be tried.
+static constexpr double kMuch = 0.01;
+static constexpr double kNothing = 1e-9;
+static constexpr size_t kMostAxes = 8;
+
+namespace {
+
+/// An option with the numbers of its shardings (ReshardCosts::numberOf).
+struct Numbered {
+  PlacementDecision option;
+  llvm::SmallVector<int, 4> operands, results;
+};
+
+/// Of each dimension: axes of the group, by index, major to minor.
+using Assignment = std::vector<llvm::SmallVector<int, 4>>;
+
+class MoveSearch {
+public:
+  MoveSearch(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
+             llvm::ArrayRef<const PlacementDecision *> chosen, ReshardCosts &costs)
+      : program(program), ends(ends), costs(costs), left(kMostMoves) {
+    for (const ProgramValue &value : program.values) {
+      tensors.push_back(costs.numberOf(value.shape, value.elementBytes));
+      given.push_back(costs.numberOf(value.sharding));
+    }
+    for (const ValueEnds &valueEnds : ends) {
+      auto &list = always.emplace_back();
+      for (const Sharding *sharding : valueEnds.outside)
+        list.push_back(costs.numberOf(*sharding));
+    }
+    for (const PlacementDecision *option : chosen)
+      now.push_back(keep(*option));
+  }
+
+  /// Whether the plan takes less now.
+  bool run() {
+    llvm::SmallVector<int, 32> all(program.ops.size()), everything(program.values.size());
+    std::iota(all.begin(), all.end(), 0);
+    std::iota(everything.begin(), everything.end(), 0);
+    const double whole = timeOf(all, everything);
+    if (!std::isfinite(whole))
+      return false;
+    std::vector<std::pair<double, int>> order;
+    for (int op : all)
+      if (double spare = mayGain(op); spare > kMuch * whole)
+        order.push_back({-spare, op});
+    llvm::sort(order);
+    std::vector<MoveGroup> groups;
+    std::set<llvm::SmallVector<int, 16>> known;
+    for (auto &[spare, op] : order)
+      for (auto &ops : groupsAround(program, ends, op))
+        if (known.insert(ops).second)
+          groups.push_back(makeGroup(program, ends, ops, plan()));
+    bool better = false;
+    for (bool again = true; again && left > 0;) {
+      again = false;
+      for (const MoveGroup &group : groups)
+        again |= left > 0 && improve(group);
+      better |= again;
+    }
+    return better;
+  }
+
+  std::vector<const PlacementDecision *> plan() const {
+    std::vector<const PlacementDecision *> result;
+    for (const Numbered *option : now)
+      result.push_back(&option->option);
+    return result;
+  }
+
+private:
+  const Numbered *keep(PlacementDecision option) {
+    Numbered &made = kept.emplace_back();
+    for (const Sharding &sharding : option.operands)
+      made.operands.push_back(costs.numberOf(sharding));
+    for (const Sharding &sharding : option.results)
+      made.results.push_back(costs.numberOf(sharding));
+    made.option = std::move(option);
+    return &made;
+  }
+
+  //===--- What the plan takes ----------------------------------------------===//
+
+  const Sharding &madeOf(int value) const {
+    const ValueEnds &e = ends[size_t(value)];
+    return e.producer < 0 ? program.values[size_t(value)].sharding
+                          : now[size_t(e.producer)]->option.results[size_t(e.result)];
+  }
+
+  /// Calls `visit` with the sharding that is made of a value and each that is needed of it, as numbers.
+  template <typename Visit> void forEachNeed(int value, Visit visit) const {
+    const ValueEnds &e = ends[size_t(value)];
+    int from = e.producer < 0 ? given[size_t(value)] : now[size_t(e.producer)]->results[size_t(e.result)];
+    llvm::SmallVector<int, 8> seen;
+    auto need = [&](int to, const Sharding &sharding) {
+      if (to != from && !llvm::is_contained(seen, to)) {
+        seen.push_back(to);
+        visit(from, to, sharding);
+      }
+    };
+    for (auto &[op, operand] : e.readers)
+      need(now[size_t(op)]->operands[size_t(operand)], now[size_t(op)]->option.operands[size_t(operand)]);
+    for (auto [to, sharding] : llvm::zip(always[size_t(value)], e.outside))
+      need(to, *sharding);
+  }
+
+  double timeOf(int value) const {
+    double time = 0;
+    forEachNeed(value, [&](int from, int to, const Sharding &) {
+      time += costs.known(tensors[size_t(value)], from, to).time;
+    });
+    return time;
+  }
+
+  double timeOf(llvm::ArrayRef<int> ops, llvm::ArrayRef<int> values) const {
+    double time = 0;
+    for (int op : ops)
+      time += now[size_t(op)]->option.workTime;
+    for (int value : values)
+      time += timeOf(value);
+    return time;
+  }
+
+  /// Has the reshards of these values planned.
+  void lookUp(llvm::ArrayRef<int> values) {
+    for (int value : values)
+      forEachNeed(value, [&](int, int, const Sharding &to) {
+        const ProgramValue &info = program.values[size_t(value)];
+        costs.reshard(info.shape, info.elementBytes, madeOf(value), to);
+      });
+  }
+
+  /// What the op's reshards take, and the part of its work that other ranks repeat.
+  double mayGain(int op) const {
+    const ProgramOp &info = program.ops[size_t(op)];
+    double time = 0, ranks = 1, elements = 1;
+    for (const auto &list : {info.operands, info.results})
+      for (int value : list)
+        time += timeOf(value);
+    for (const MeshAxis &axis : costs.mesh.axes)
+      ranks *= double(axis.size);
+    for (const Factor &factor : info.rule.factors)
+      elements *= double(std::max<int64_t>(1, factor.size));
+    double least = workTime(costs.machine, info.flops, info.bytes, 1 / std::min(ranks, elements));
+    return time + std::max(0.0, now[size_t(op)]->option.workTime - least);
+  }
+
+  //===--- Assignments ------------------------------------------------------===//
+
+  /// The op with these axes; a sum that an operand comes as stays open where `open` and the op is linear in
+  /// it. None if no sharding says it.
+  const Numbered *optionOf(int op, llvm::ArrayRef<AxisList> axes, bool open) {
+    const ProgramOp &info = program.ops[size_t(op)];
+    key.assign({op, open});
+    for (const AxisList &list : axes) {
+      for (const AxisRef &axis : list)
+        key.append({axis.axis, axis.pre, axis.size});
+      key.push_back(-1); // no axis has that index
+    }
+    for (int operand : info.operands)
+      if (const Sharding &made = madeOf(operand); open && !made.partial.empty())
+        key.append({operand, costs.numberOf(made)});
+    auto [it, isNew] = known.try_emplace(key, nullptr);
+    if (isNew)
+      it->second = makeOption(info, axes, open);
+    return it->second;
+  }
+
+  const Numbered *makeOption(const ProgramOp &op, llvm::ArrayRef<AxisList> axes, bool open) {
+    for (auto [factor, list] : llvm::zip(op.rule.factors, axes))
+      if (factor.kind == FactorKind::Permutation && factor.size % axesSize(list) != 0)
+        return nullptr;
+    PartialKind kind = PartialKind::None;
+    auto reduced = reducedAxes(op.rule, axes, kind);
+    auto option = reduced ? optionWithAxes(program, op, costs, axes) : std::nullopt;
+    if (!option)
+      return nullptr;
+    AxisList sums = *reduced;
+    if (open)
+      keepOpen(op, *option, sums, kind);
+    leaveOpen(*option, sums, kind);
+    return keep(std::move(*option));
+  }
+
+  /// The first sum that operands of one linear group come as, if its axes are free; who of the group is whole
+  /// joins.
+  void keepOpen(const ProgramOp &op, PlacementDecision &option, AxisList &sums, PartialKind &kind) const {
+    auto isFree = [&](const AxisRef &axis) {
+      return llvm::none_of(option.factorAxes, [&](const AxisList &list) {
+        return llvm::any_of(list, [&](const AxisRef &used) { return used.overlaps(axis); });
+      });
+    };
+    for (PartialKind wanted : {PartialKind::Sum, PartialKind::Max})
+      for (const auto &group : wanted == PartialKind::Sum ? op.rule.linear : op.rule.maxLinear)
+        for (int operand : group) {
+          const Sharding &made = madeOf(op.operands[size_t(operand)]);
+          if (made.partial.empty() || made.partialKind != wanted ||
+              (kind != PartialKind::None && kind != wanted) || !llvm::all_of(made.partial, isFree))
+            continue;
+          for (int member : group) {
+            option.operands[size_t(member)].partial = made.partial;
+            option.operands[size_t(member)].partialKind = wanted;
+          }
+          sums.append(made.partial.begin(), made.partial.end());
+          kind = wanted;
+          return;
+        }
+  }
+
+  /// Runs the group's ops so; its seconds, infinite where an op cannot.
+  double take(const MoveGroup &group, const Assignment &assignment, bool open) {
+    left -= int64_t(group.ops.size());
+    for (auto [op, dimensions] : llvm::zip(group.ops, group.dimensions)) {
+      llvm::SmallVector<AxisList, 8> axes(dimensions.size());
+      for (auto [list, dimension] : llvm::zip(axes, dimensions))
+        if (dimension >= 0) {
+          for (int axis : assignment[size_t(dimension)])
+            list.push_back(group.axes[size_t(axis)]);
+          mergeAdjacent(list);
+        }
+      const Numbered *option = optionOf(op, axes, open);
+      if (!option)
+        return kInfinity;
+      now[size_t(op)] = option;
+    }
+    return timeOf(group.ops, group.values);
+  }
+
+  struct Found {
+    double time = kInfinity;
+    Assignment assignment;
+    bool open = true;
+  };
+
+  /// Both with sums left open and with sums closed. `to`: the best so far.
+  void tryOut(const MoveGroup &group, const Assignment &assignment, Found &to) {
+    for (auto [size, list] : llvm::zip(group.sizes, assignment)) {
+      int64_t shards = 1;
+      for (int axis : list)
+        shards *= group.axes[size_t(axis)].size;
+      if (shards > size)
+        return;
+    }
+    auto before = now;
+    for (bool open : {true, false}) {
+      double time = take(group, assignment, open);
+      if (time < to.time * (1 - kNothing))
+        to = {time, assignment, open};
+      bool sums = llvm::any_of(group.values, [&](int value) { return !madeOf(value).partial.empty(); });
+      now = before;
+      if (!sums || left <= 0)
+        break;
+    }
+  }
+
+  /// Assignments of axes `next` and later to at most one dimension each, in every order.
+  void tryAll(const MoveGroup &group, size_t next, Assignment &assignment, Found &to) {
+    if (next == group.axes.size())
+      return tryOut(group, assignment, to);
+    tryAll(group, next + 1, assignment, to);
+    for (auto &list : assignment)
+      for (size_t at = 0; at <= list.size(); ++at) {
+        list.insert(list.begin() + ptrdiff_t(at), int(next));
+        tryAll(group, next + 1, assignment, to);
+        list.erase(list.begin() + ptrdiff_t(at));
+      }
+  }
+
+  /// How many those are, where `placed` axes stand in `dimensions` lists.
+  static double countAll(size_t axes, size_t dimensions, size_t placed = 0) {
+    if (axes == 0)
+      return 1;
+    return countAll(axes - 1, dimensions, placed) +
+           double(placed + dimensions) * countAll(axes - 1, dimensions, placed + 1);
+  }
+
+  /// One axis at a time is taken away, or put somewhere in a dimension and taken from those of its ops, for
+  /// as long as time becomes less.
+  void descend(const MoveGroup &group, Found &to) {
+    while (left > 0) {
+      Found best = to;
+      auto attempt = [&](const Assignment &assignment) { tryOut(group, assignment, best); };
+      for (int axis = 0; axis < int(group.axes.size()); ++axis)
+        for (size_t d = 0; d < group.sizes.size() && left > 0; ++d) {
+          Assignment without = to.assignment;
+          bool had = llvm::is_contained(without[d], axis);
+          llvm::erase(without[d], axis);
+          if (had)
+            attempt(without);
+          for (const auto &dimensions : group.dimensions)
+            if (llvm::is_contained(dimensions, int(d)))
+              for (int other : dimensions)
+                if (other >= 0)
+                  llvm::erase(without[size_t(other)], axis);
+          for (size_t at = 0; at <= without[d].size(); ++at) {
+            Assignment with = without;
+            with[d].insert(with[d].begin() + ptrdiff_t(at), axis);
+            if (with != to.assignment)
+              attempt(with);
+          }
+        }
+      if (best.time >= to.time * (1 - kNothing) && std::isfinite(to.time))
+        return;
+      if (!std::isfinite(best.time))
+        return;
+      to = std::move(best);
+    }
+  }
+
+  /// What the plan has; the op with most work decides, and no axis stands twice in an op.
+  Assignment assignmentNow(const MoveGroup &group) const {
+    Assignment result(group.sizes.size());
+    std::vector<bool> known(group.sizes.size(), false);
+    std::vector<std::pair<double, int>> order; // the one with most work first
+    for (auto [i, op] : llvm::enumerate(group.ops))
+      order.push_back({-program.ops[size_t(op)].flops, int(i)});
+    llvm::sort(order);
+    for (auto &[work, i] : order)
+      for (auto [list, dimension] :
+           llvm::zip(now[size_t(group.ops[size_t(i)])]->option.factorAxes, group.dimensions[size_t(i)])) {
+        if (dimension < 0 || known[size_t(dimension)])
+          continue;
+        known[size_t(dimension)] = true;
+        for (const AxisRef &axis : list)
+          for (auto [a, piece] : llvm::enumerate(group.axes))
+            if (piece.overlaps(axis) && mayHave(group, result, dimension, int(a)))
+              result[size_t(dimension)].push_back(int(a));
+      }
+    return result;
+  }
+
+  static bool mayHave(const MoveGroup &group, const Assignment &assignment, int dimension, int axis) {
+    return llvm::none_of(group.dimensions, [&](const auto &dimensions) {
+      return llvm::is_contained(dimensions, dimension) && llvm::any_of(dimensions, [&](int other) {
+               return other >= 0 && llvm::is_contained(assignment[size_t(other)], axis);
+             });
+    });
+  }
+
+  /// Whether the plan takes less now. Reshards count as their floors until the best assignment takes them:
+  /// then they are planned, until the best of the rest is no better than the best that is planned.
+  bool improve(const MoveGroup &group) {
+    if (group.axes.empty() || group.axes.size() > kMostAxes || group.sizes.empty())
+      return false;
+    std::vector<const Numbered *> before = now, known;
+    const double most = timeOf(group.ops, group.values);
+    double least = most;
+    for (int round = 0; round < kMostRounds && left > 0; ++round) {
+      Found best = search(group);
+      if (!std::isfinite(best.time) || best.time >= least * (1 - kNothing))
+        break;
+      take(group, best.assignment, best.open);
+      lookUp(group.values);
+      if (double time = timeOf(group.ops, group.values); time < least * (1 - kNothing)) {
+        least = time;
+        known = now;
+      }
+      now = before;
+    }
+    if (!known.empty())
+      now = std::move(known);
+    return least < most;
+  }
+
+  /// The best of all assignments where they are few, else two that single moves do not improve.
+  Found search(const MoveGroup &group) {
+    Found best;
+    Assignment assignment(group.sizes.size());
+    if (countAll(group.axes.size(), group.sizes.size()) <= kAllAssignments) {
+      tryAll(group, 0, assignment, best);
+      if (std::isfinite(best.time))
+        descend(group, best); // an axis may stand twice in a group, in different ops
+      return best;
+    }
+    for (const Assignment &start : {assignmentNow(group), assignment}) {
+      Found other;
+      tryOut(group, start, other);
+      if (other.assignment.empty())
+        other.assignment = start;
+      descend(group, other);
+      if (other.time < best.time * (1 - kNothing))
+        best = std::move(other);
+    }
+    return best;
+  }
+
+  static constexpr int kMostRounds = 12;
+
+  struct KeyHash {
+    size_t operator()(const llvm::SmallVector<int64_t, 24> &key) const {
+      return llvm::hash_combine_range(key.begin(), key.end());
+    }
+  };
+
+  const PlacementProgram &program;
+  const std::vector<ValueEnds> &ends;
+  ReshardCosts &costs;
+  int64_t left;                                  ///< assignments that may be tried, once an op
+  std::vector<int> tensors;                      ///< of values: numbers
+  std::vector<int> given;                        ///< of values: their sharding where no op makes them
+  std::vector<llvm::SmallVector<int, 2>> always; ///< of values: what outside needs
+  std::deque<Numbered> kept;
+  std::vector<const Numbered *> now; ///< of each op
+  llvm::SmallVector<int64_t, 24> key;
+  std::unordered_map<llvm::SmallVector<int64_t, 24>, const Numbered *, KeyHash> known;
+};
+} // namespace
+
+std::vector<PlacementDecision> tessera::improvedPlan(const PlacementProgram &program,
+                                                     const std::vector<ValueEnds> &ends,
+                                                     llvm::ArrayRef<const PlacementDecision *> chosen,
+                                                     ReshardCosts &costs) {
+  MoveSearch search(program, ends, chosen, costs);
+  std::vector<PlacementDecision> plan;
+  if (search.run())
+    for (const PlacementDecision *option : search.plan())
+      plan.push_back(*option);
+  return plan;
+}
