@@ -195,13 +195,18 @@ struct Checker {
                 std::string("there are no products of ") + io::traits(type).name);
       require(mm.param < 0 || m.params[mm.param].packOutDims, where, "its parameter is not packed");
       require(mm.param < 0 || !mm.wTransposed, where, "reads a packed parameter transposed");
+      require(mm.groups >= 0, where, "has fewer groups than none");
+      require(mm.groups == 0 || !(mm.xTransposed || mm.wTransposed || mm.bias || mm.addend ||
+                                  mm.function != ProductFunction::None),
+              where, "is by group, and does more than multiply");
       if (mm.param >= 0) {
         const ParamSpec &p = m.params[mm.param];
         int64_t n = elementCount(Shape(p.local.begin(), p.local.begin() + *p.packOutDims));
         require(mm.w == p.dtype, where,
                 "takes weights as " + std::string(io::traits(mm.w).name) + ", parameter " + p.name +
                     " is held as " + io::traits(p.dtype).name);
-        require(mm.n == n && mm.n * mm.k == elementCount(p.local), where, "does not fit parameter " + p.name);
+        int64_t groups = std::max<int64_t>(mm.groups, 1);
+        require(n % groups == 0 && mm.n == n / groups && n * mm.k == elementCount(p.local), where, "does not fit parameter " + p.name);
       }
     }
     for (size_t i = 0; i < m.collectives.size(); ++i)

@@ -172,6 +172,7 @@ static MatmulSpec readMatmul(const Json &json) {
   if (!function)
     damaged("matmuls", "has the function \"" + name + "\", which no product computes");
   spec.function = *function;
+  spec.groups = fields.get("groups", int64_t(0));
   fields.checkAllRead();
   return spec;
 }

@@ -202,7 +202,7 @@ void BlockWeight::readRow(const void *layer, int64_t i, float *out, std::vector<
 BlockProduct::BlockProduct(const BlockWeight &weight, int64_t m, int threads)
     : weight_(weight), m_(m), panels_(size_t(threads)) {}
 
-void BlockProduct::begin(const void *layer, const float *x) {
+void BlockProduct::place(const void *layer, const float *x, int64_t rows) {
   const BlockHeader &header = headerOf(layer);
   layer_ = layer;
   DType type = DType(header.type);
@@ -213,20 +213,24 @@ void BlockProduct::begin(const void *layer, const float *x) {
   for (int32_t c = 0; c < header.chunks; ++c)
     inPlace &= header.of()[c].place % io::kSubBlock == 0 && header.of()[c].count == perChunk;
   x_ = x;
+  placedColumns_ = layout.columns;
   if (!inPlace) {
-    placed_.assign(size_t(m_ * layout.columns), 0.0f);
-    for (int64_t r = 0; r < m_; ++r)
+    placed_.assign(size_t(rows * layout.columns), 0.0f);
+    for (int64_t r = 0; r < rows; ++r)
       for (int32_t c = 0; c < header.chunks; ++c)
         std::copy_n(x + r * weight_.k + c * length, header.of()[c].count,
                     placed_.data() + r * layout.columns + c * perChunk +
                         header.of()[c].place % io::kSubBlock);
     x_ = placed_.data();
   }
-  if (m_ > kFewRows)
+}
+
+void BlockProduct::addUp(int64_t row, int64_t rows) {
+  if (rows > kFewRows)
     return;
-  int64_t blocks = layout.columns / io::kSubBlock;
+  const int64_t blocks = placedColumns_ / io::kSubBlock;
   sums_.resize(size_t(m_ * blocks));
-  for (int64_t b = 0; b < m_ * blocks; ++b) {
+  for (int64_t b = row * blocks; b < (row + rows) * blocks; ++b) {
     float part[8] = {};
     for (int64_t e = 0; e < io::kSubBlock; e += 8)
       for (int64_t i = 0; i < 8; ++i)
@@ -236,12 +240,19 @@ void BlockProduct::begin(const void *layer, const float *x) {
   }
 }
 
-void BlockProduct::columns(int part, int64_t begin, int64_t end, float *y) {
+void BlockProduct::begin(const void *layer, const float *x) {
+  place(layer, x, m_);
+  addUp(0, m_);
+}
+
+// Rows of x and of y; units and columns of y as those of `units`.
+void BlockProduct::multiply(const BlockUnits &units, int part, int64_t row, int64_t rows, int64_t begin,
+                            int64_t end, float *y) {
   const GemmKernels &kernels = gemmKernels();
-  std::vector<uint8_t> phases;
-  BlockUnits units = unitsOf(weight_, layer_, phases);
-  if (m_ <= kFewRows)
-    return kernelsFor(layer_).fewRows(units, m_, x_, sums_.data(), y, begin, end);
+  const float *x = x_ + row * placedColumns_;
+  if (rows <= kFewRows)
+    return kernelsFor(layer_).fewRows(
+        units, rows, x, sums_.data() + row * (placedColumns_ / io::kSubBlock), y, begin, end);
   const int64_t columns = units.chunks * units.blocks * io::kSubBlock, stride = kernels.panelRows;
   std::vector<float> &panel = panels_[size_t(part)];
   panel.resize(size_t(columns * stride));
@@ -250,10 +261,24 @@ void BlockProduct::columns(int part, int64_t begin, int64_t end, float *y) {
     for (int64_t u = 0; u < count; ++u)
       kernelsFor(layer_).expand(units, unit + u, panel.data() + u * io::kUnitRows, stride);
     int64_t first = unit * io::kUnitRows;
-    kernels.panelColumns(m_, columns, x_, panel.data(), stride, y + first, weight_.n,
-                         std::min(count * io::kUnitRows, weight_.n - first));
+    kernels.panelColumns(rows, columns, x, panel.data(), stride, y + first, units.n,
+                         std::min(count * io::kUnitRows, units.n - first));
     unit += count;
   }
+}
+
+void BlockProduct::columns(int part, int64_t begin, int64_t end, float *y) {
+  std::vector<uint8_t> phases;
+  BlockUnits units = unitsOf(weight_, layer_, phases);
+  multiply(units, part, 0, m_, begin, end, y);
+}
+
+void BlockProduct::tile(int part, int64_t row, int64_t rows, int64_t begin, int64_t end, float *out) {
+  std::vector<uint8_t> phases;
+  BlockUnits units = unitsOf(weight_, layer_, phases);
+  units.units += begin * units.unitBytes;
+  units.n = (end - begin) * io::kUnitRows; // whole units: what is behind the last row is zero
+  multiply(units, part, row, rows, 0, end - begin, out);
 }
 
 } // namespace tessera::runtime

@@ -62,10 +62,18 @@ std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const 
   GemmTypes types{spec.x, spec.w, spec.y};
   GemmEpilogue epilogue{spec.bias, spec.addend, spec.function};
   auto *held = static_cast<const CpuWeightLayout *>(layout);
+  const bool packed = layout && layout->packed;
+  if (spec.groups) {
+    if (held && held->blocks)
+      return std::make_unique<CpuGroupedProduct>(
+          GroupedGemm(spec.groups, spec.m, *held->blocks, types, pool_));
+    return std::make_unique<CpuGroupedProduct>(
+        GroupedGemm(spec.groups, spec.m, spec.n, spec.k, types, packed, pool_));
+  }
   if (held && held->blocks)
     return std::make_unique<CpuProduct>(
         Gemm(spec.m, *held->blocks, types, pool_, epilogue, spec.xTransposed));
-  return std::make_unique<CpuProduct>(Gemm(spec.m, spec.n, spec.k, types, layout && layout->packed, pool_,
+  return std::make_unique<CpuProduct>(Gemm(spec.m, spec.n, spec.k, types, packed, pool_,
                                            epilogue, {spec.xTransposed, spec.wTransposed}));
 }
 

@@ -2,7 +2,7 @@
 #ifndef TESSERA_RUNTIME_CPU_CPUDEVICE_H
 #define TESSERA_RUNTIME_CPU_CPUDEVICE_H
 
-#include "tessera/runtime/cpu/Gemm.h"
+#include "tessera/runtime/cpu/GroupedGemm.h"
 #include "tessera/runtime/device/Device.h"
 
 #include <deque>
@@ -19,6 +19,11 @@ struct CpuModule final : Module {
 struct CpuProduct final : Product {
   explicit CpuProduct(Gemm gemm) : gemm(std::move(gemm)) {}
   Gemm gemm;
+};
+
+struct CpuGroupedProduct final : Product {
+  explicit CpuGroupedProduct(GroupedGemm gemm) : gemm(std::move(gemm)) {}
+  GroupedGemm gemm;
 };
 
 struct CpuWeightLayout final : WeightLayout {

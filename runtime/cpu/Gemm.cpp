@@ -2,6 +2,7 @@
 #include "Dnnl.h"
 #include "DnnlMatmul.h"
 #include "GemmKernels.h"
+#include "WeightFormat.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/io/PackedShape.h"
 
@@ -54,7 +55,7 @@ static bool dnnlMultiplies(GemmTypes types) {
   return types.x == DType::BF16 && types.w == DType::BF16 && results && hasBfloat16Products();
 }
 
-static WeightFormat formatOf(io::DType type) {
+WeightFormat formatOf(io::DType type) {
   switch (type) {
   case io::DType::F32:
     return WeightFormat::F32;

@@ -222,6 +222,9 @@ void CudaProducts::expect(cublasStatus_t status, const std::string &what) const 
 }
 
 std::unique_ptr<Product> CudaProducts::create(const MatmulSpec &spec, const WeightLayout *layout) {
+  if (spec.groups)
+    throw Error("cannot compute a product", "a product by group", "no kernel for GPUs computes it",
+                "compile the model with --target=cpu");
   ProductShape shape;
   shape.m = spec.m, shape.n = spec.n, shape.k = spec.k;
   shape.x = spec.x, shape.w = spec.w, shape.y = spec.y;

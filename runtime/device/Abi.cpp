@@ -46,6 +46,16 @@ void ts_matmul(ts_rank *handle, int32_t stream, int32_t id, int64_t layer, const
   });
 }
 
+void ts_grouped_matmul(ts_rank *handle, int32_t stream, int32_t id, int64_t layer, const void *x,
+                       const void *w, const int32_t *starts, void *y) {
+  Rank &rank = Rank::of(handle);
+  const void *weights = w ? w : rank.weights(rank.manifest().matmuls[id].param, layer);
+  observed(rank, {CallKind::Matmul, id, nullptr, nullptr, y}, [&](ObservedCall &) {
+    rank.stream(stream).multiply(rank.product(id), {x, weights, y, nullptr, nullptr, starts});
+    rank.shared().progress();
+  });
+}
+
 void ts_gather_packed(ts_rank *handle, int32_t stream, int32_t param, int64_t layer, const int32_t *ids,
                       int64_t base, int64_t rows, void *out) {
   Rank &rank = Rank::of(handle);

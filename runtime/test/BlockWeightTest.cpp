@@ -1,6 +1,7 @@
 // Weights in quantized blocks: what is laid out anew is what the file says, and products are those of
 // expanded weights.
 #include "tessera/runtime/cpu/BlockWeight.h"
+#include "FileRows.h"
 #include "GemmKernels.h"
 #include "tessera/runtime/cpu/Gemm.h"
 
@@ -14,54 +15,6 @@ namespace tessera::runtime {
 using io::BlockColumns;
 using io::BlockHeader;
 using io::DType;
-
-static std::vector<DType> blockTypes() {
-  std::vector<DType> types;
-  for (DType type : io::allDTypes())
-    if (io::isQuantized(type))
-      types.push_back(type);
-  return types;
-}
-
-// Rows of a file, and their numbers.
-struct FileRows {
-  FileRows(DType type, int64_t rows, int64_t columns, uint32_t seed)
-      : columns(columns), rowBytes(io::bytesOf(type, columns)), data(size_t(rows * rowBytes)),
-        wide(size_t(rows * columns)) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    for (uint8_t &byte : data)
-      byte = uint8_t(random());
-    // Any bytes but for the scales of blocks, which are ordinary.
-    auto blockBytes = size_t(io::blockBytes(type));
-    for (size_t at = 0; at < data.size(); at += blockBytes) {
-      if (type == DType::MXFP4) {
-        data[at] = uint8_t(125 + random() % 5);
-        continue;
-      }
-      if (type == DType::FP8) {
-        float scale = normal(random) / 16;
-        memcpy(&data[at], &scale, 4);
-        for (size_t i = 4; i < blockBytes; ++i)
-          if ((data[at + i] & 127) == 127) // no number
-            data[at + i] = 126;
-        continue;
-      }
-      size_t first = type == DType::Q6_K ? at + 208 : at; // d, and a minimum where there is one
-      bool hasMinimum =
-          type == DType::Q4_1 || type == DType::Q5_1 || type == DType::Q4_K || type == DType::Q5_K;
-      for (size_t half = 0; half < (hasMinimum ? 2 : 1); ++half) {
-        uint16_t bits = io::floatToHalf(normal(random) / 16);
-        memcpy(&data[first + 2 * half], &bits, 2);
-      }
-    }
-    io::dequantize(type, data.data(), rows * columns, wide.data());
-  }
-  const uint8_t *row(int64_t i) const { return data.data() + i * rowBytes; }
-  int64_t columns, rowBytes;
-  std::vector<uint8_t> data;
-  std::vector<float> wide;
-};
 
 // A rank's part of a file's columns, as a shard reader tells of it.
 struct Shard {

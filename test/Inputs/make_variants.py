@@ -4,16 +4,18 @@
     make_variants.py SOURCE OUT       SOURCE: a folder of test/Inputs/models (llama or gpt2)
     make_variants.py --quantized OUT  a random llama whose rows are whole blocks of 32, with llama3 rotary scaling
     make_variants.py --kquants OUT    the same with rows of whole blocks of 256, in a mixture of K-quants that differs between layers
+    make_variants.py --experts OUT    random Mixtrals of 5 experts, of which each token chooses 2, in blocks: rows of 32 (Q8_0, Q4_0) and of 256 (Q6_K)
     make_variants.py --uneven OUT     random llamas with sizes that little divides, as Hugging Face directories
 
 Folders made in OUT: `f16`, `bf16` (Hugging Face directories), `gguf-f32`, `gguf-f16`, `gguf-bf16`, `gguf-q8_0`, `gguf-q4_1`
 (model.gguf; a quantized one only where a row is whole blocks; one-dimensional tensors stay F32), and for --quantized also
-`f32`, and `gptq` and `awq` (Hugging Face directories in 4 bits); for --kquants only `mixed`, and of Hugging Face `fp8`, `fp8-rows` and `gptq-128`; for --uneven only `nine` (9 query heads on 3 KV heads, hidden 42, ffn 53, vocabulary 389) and `few` (one head, 2 layers, ffn 5,
+`f32`, and `gptq` and `awq` (Hugging Face directories in 4 bits); for --kquants only `mixed`, and of Hugging Face `fp8`, `fp8-rows` and `gptq-128`; for --experts only `q8_0`, `q4_0` and `q6_k`, whose router stays F32, as converters leave it; for --uneven only `nine` (9 query heads on 3 KV heads, hidden 42, ffn 53, vocabulary 389) and `few` (one head, 2 layers, ffn 5,
 vocabulary 7). Of gpt2 also `hub`: named as on the hub, without the prefix `transformer.`, with the mask buffers. Of llama also `older`: config.json as
 before transformers 5. Beside each model stand config.json, tokenizer.json, expected.safetensors (tokens, logits) and expected.json
 (generate): computed in float64 from the weights *as the variant holds them*.
 """
 import json
+import math
 import os
 import random
 import shutil
@@ -59,13 +61,17 @@ def llama_names(config, tensors):
              ("model.norm.weight", "output_norm.weight", same, same)]
     if "lm_head.weight" in tensors:
         names.append(("lm_head.weight", "output.weight", same, same))
+    mlp = [("mlp.gate_proj", "ffn_gate"), ("mlp.up_proj", "ffn_up"), ("mlp.down_proj", "ffn_down")]
+    if "num_local_experts" in config:
+        moe = "block_sparse_moe."
+        mlp = [(moe + "gate", "ffn_gate_inp"), (moe + "experts.w1", "ffn_gate_exps"), (moe + "experts.w3", "ffn_up_exps"),
+               (moe + "experts.w2", "ffn_down_exps")]
     for i in range(config["num_hidden_layers"]):
         for theirs, ours, there, back in [
                 ("input_layernorm", "attn_norm", same, same),
                 ("self_attn.q_proj", "attn_q", *rotary(heads)), ("self_attn.k_proj", "attn_k", *rotary(kv_heads)),
                 ("self_attn.v_proj", "attn_v", same, same), ("self_attn.o_proj", "attn_output", same, same),
-                ("post_attention_layernorm", "ffn_norm", same, same), ("mlp.gate_proj", "ffn_gate", same, same),
-                ("mlp.up_proj", "ffn_up", same, same), ("mlp.down_proj", "ffn_down", same, same)]:
+                ("post_attention_layernorm", "ffn_norm", same, same), *((*names, same, same) for names in mlp)]:
             names.append((f"model.layers.{i}.{theirs}.weight", f"blk.{i}.{ours}.weight", there, back))
     return names
 
@@ -96,6 +102,8 @@ def gguf_metadata(config, tokenizer, vocabulary):
             arch + "attention.key_length": size, arch + "attention.value_length": size,
             arch + "attention.layer_norm_rms_epsilon": float(config["rms_norm_eps"]), arch + "vocab_size": vocabulary,
             arch + "rope.dimension_count": size, arch + "rope.freq_base": float(config["rope_parameters"]["rope_theta"])})
+        if "num_local_experts" in config:
+            meta.update({arch + "expert_count": config["num_local_experts"], arch + "expert_used_count": config["num_experts_per_tok"]})
     else:
         meta.update({
             arch + "block_count": config["n_layer"], arch + "context_length": config["n_positions"],
@@ -237,7 +245,8 @@ def check_reference(source, expected):
         sys.exit(f"error: bad reference ({source.config['model_type']}): off by {error:.3g} of the largest logit; mend reference.py")
 
 
-def make_random_llama(tokenizer, hidden=64, ffn=96, heads=8, kv_heads=2, size=16, layers=3, vocabulary=389, end=0, length=16):
+def make_random_llama(tokenizer, hidden=64, ffn=96, heads=8, kv_heads=2, size=16, layers=3, vocabulary=389, end=0, length=16, experts=0):
+    """experts: so many in place of each MLP, the matrices of all of them in one tensor, as GGUF has them."""
     rng = random.Random(10)
     config = {
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": hidden, "intermediate_size": ffn,
@@ -246,22 +255,27 @@ def make_random_llama(tokenizer, hidden=64, ffn=96, heads=8, kv_heads=2, size=16
         "attention_bias": False, "mlp_bias": False, "bos_token_id": 0, "eos_token_id": end,
         "rope_parameters": {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0,
                             "high_freq_factor": 4.0, "original_max_position_embeddings": 32}}
+    if experts:
+        config.update(num_local_experts=experts, num_experts_per_tok=2)
     q, kv, ids = heads * size, kv_heads * size, min(vocabulary, 384)
 
     def matrix(*shape):
-        count = shape[0] * shape[1]
-        return Tensor(list(shape), modelio.to_f32(rng.gauss(0, 1.5 / shape[1] ** 0.5) for _ in range(count)))
+        return Tensor(list(shape), modelio.to_f32(rng.gauss(0, 1.5 / shape[-1] ** 0.5) for _ in range(math.prod(shape))))
 
     def norm():
         return Tensor([hidden], modelio.to_f32(1 + 0.2 * rng.random() for _ in range(hidden)))
+
+    def mlp():
+        if not experts:
+            return [("mlp.gate_proj", matrix(ffn, hidden)), ("mlp.up_proj", matrix(ffn, hidden)), ("mlp.down_proj", matrix(hidden, ffn))]
+        return [("block_sparse_moe.gate", matrix(experts, hidden)), ("block_sparse_moe.experts.w1", matrix(experts, ffn, hidden)),
+                ("block_sparse_moe.experts.w3", matrix(experts, ffn, hidden)), ("block_sparse_moe.experts.w2", matrix(experts, hidden, ffn))]
 
     tensors = {"model.embed_tokens.weight": matrix(vocabulary, hidden), "model.norm.weight": norm()}
     for i in range(layers):
         for name, tensor in [("input_layernorm", norm()), ("post_attention_layernorm", norm()),
                              ("self_attn.q_proj", matrix(q, hidden)), ("self_attn.k_proj", matrix(kv, hidden)),
-                             ("self_attn.v_proj", matrix(kv, hidden)), ("self_attn.o_proj", matrix(hidden, q)),
-                             ("mlp.gate_proj", matrix(ffn, hidden)), ("mlp.up_proj", matrix(ffn, hidden)),
-                             ("mlp.down_proj", matrix(hidden, ffn))]:
+                             ("self_attn.v_proj", matrix(kv, hidden)), ("self_attn.o_proj", matrix(hidden, q)), *mlp()]:
             tensors[f"model.layers.{i}.{name}.weight"] = tensor
     tokens = [[rng.randrange(ids) for _ in range(length)] for _ in range(2)]
     prompts = [[rng.randrange(ids) for _ in range(8)] for _ in range(3)]
@@ -290,6 +304,15 @@ def main():
         few = make_random_llama(with_tokens(tokenizer, 7), hidden=6, ffn=5, heads=1, kv_heads=1, size=4, layers=2, vocabulary=7,
                                 end=6, length=17)
         few.write_hugging_face(os.path.join(out, "few"), "F32")
+        return
+    if sys.argv[1] == "--experts":
+        for dtype, size in ("Q8_0", 32), ("Q4_0", 32), ("Q6_K", 256):
+            wide = size == 256
+            source = make_random_llama(tokenizer, hidden=256 if wide else 64, ffn=256 if wide else 96, heads=8, kv_heads=2,
+                                       size=32 if wide else 16, layers=2, length=12 if wide else 40, experts=5)
+            if wide:
+                source.tokens, source.prompts = source.tokens[:1], source.prompts[:1]
+            source.write_gguf(os.path.join(out, dtype.lower()), dtype, {f"blk.{i}.ffn_gate_inp.weight": "F32" for i in range(2)})
         return
     if sys.argv[1] == "--kquants":
         # Few tokens: these are no small matrices, and this is plain Python. The second layer has other types than the first.

@@ -44,6 +44,8 @@ def attend(query, keys, values, first, size):
 
 
 class Llama:
+    """With `num_local_experts` Mixtral: a matrix for each expert, one after another, in place of the MLP's three."""
+
     def __init__(self, config, tensors):
         self.config, self.tensors = config, tensors
         self.heads = config["num_attention_heads"]
@@ -77,6 +79,26 @@ class Llama:
             self.matrices[name] = rows(self.tensors[name])
         return [dot(row, x) for row in self.matrices[name]]
 
+    def mlp(self, name, x):
+        gate, up = self.linear(name + "gate_proj.weight", x), self.linear(name + "up_proj.weight", x)
+        return self.linear(name + "down_proj.weight", [g / (1 + math.exp(-g)) * u for g, u in zip(gate, up)])
+
+    def expert(self, name, expert, x):
+        if name not in self.matrices:
+            self.matrices[name] = rows(self.tensors[name])
+        size = len(self.matrices[name]) // self.config["num_local_experts"]
+        return [dot(row, x) for row in self.matrices[name][expert * size:(expert + 1) * size]]
+
+    def experts(self, name, x):
+        shares = softmax(self.linear(name + "gate.weight", x))
+        chosen = sorted(range(len(shares)), key=lambda e: (-shares[e], e))[:self.config["num_experts_per_tok"]]
+        total, out = sum(shares[e] for e in chosen), [0.0] * len(x)
+        for e in chosen:
+            gate, up = self.expert(name + "experts.w1.weight", e, x), self.expert(name + "experts.w3.weight", e, x)
+            inner = [g / (1 + math.exp(-g)) * u for g, u in zip(gate, up)]
+            out = [a + shares[e] / total * b for a, b in zip(out, self.expert(name + "experts.w2.weight", e, inner))]
+        return out
+
     def rotate(self, x, position):
         half = self.size // 2
         out = list(x)
@@ -105,9 +127,9 @@ class Llama:
                 mixed += attend(q, [k for k in keys], values, first, self.size)
             x = [a + b for a, b in zip(x, self.linear(name + "self_attn.o_proj.weight", mixed))]
             h = rms_norm(x, tensors[name + "post_attention_layernorm.weight"].values, eps)
-            gate, up = self.linear(name + "mlp.gate_proj.weight", h), self.linear(name + "mlp.up_proj.weight", h)
-            inner = [g / (1 + math.exp(-g)) * u for g, u in zip(gate, up)]
-            x = [a + b for a, b in zip(x, self.linear(name + "mlp.down_proj.weight", inner))]
+            has_experts = "num_local_experts" in self.config
+            mixed = self.experts(name + "block_sparse_moe.", h) if has_experts else self.mlp(name + "mlp.", h)
+            x = [a + b for a, b in zip(x, mixed)]
         x = rms_norm(x, tensors["model.norm.weight"].values, eps)
         head = "lm_head.weight" if "lm_head.weight" in tensors else "model.embed_tokens.weight"
         return self.linear(head, x)

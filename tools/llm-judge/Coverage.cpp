@@ -246,6 +246,8 @@ void Coverage::countWeights(ModuleOp exec) {
   std::set<std::string> here;
   exec.walk([&](exec::MatmulOp op) {
     here.insert(op.getParamAttr() ? "weights|packed" : "weights|plain");
+    if (op.getStarts())
+      here.insert(op.getParamAttr() ? "weights|packed by group" : "weights|plain by group");
     if (op.getBias())
       here.insert("epilogues|bias");
     if (op.getAddend())

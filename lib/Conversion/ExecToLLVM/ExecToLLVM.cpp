@@ -134,10 +134,7 @@ private:
     } else if (auto launch = dyn_cast<LaunchOp>(op)) {
       emitLaunch(launch);
     } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
-      call("ts_matmul", nothing,
-           {rank, stream, constant32(manifest.matmul(matmul)), orZero(matmul.getLayer()),
-            at(matmul.getInput()), orNull(matmul.getWeight()), at(matmul.getOutput()),
-            orNull(matmul.getBias()), orNull(matmul.getAddend())});
+      emitMatmul(matmul);
     } else if (auto gather = dyn_cast<GatherPackedOp>(op)) {
       emitGather(gather);
     } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
@@ -206,6 +203,22 @@ private:
     return call(function, i64,
                 {rank, stream, constant32(manifest.group(op.getAxes())), at(op.getPeer()),
                  constant(op.getTag()), at(op.getBuffer()), constant(arrayBytes(op.getBuffer().getType()))});
+  }
+
+  void emitMatmul(MatmulOp op) {
+    SmallVector<Value> args = {rank,
+                               stream,
+                               constant32(manifest.matmul(op)),
+                               orZero(op.getLayer()),
+                               at(op.getInput()),
+                               orNull(op.getWeight())};
+    if (op.getStarts()) {
+      args.append({at(op.getStarts()), at(op.getOutput())});
+      call("ts_grouped_matmul", nothing, args);
+      return;
+    }
+    args.append({at(op.getOutput()), orNull(op.getBias()), orNull(op.getAddend())});
+    call("ts_matmul", nothing, args);
   }
 
   void emitGather(GatherPackedOp op) {

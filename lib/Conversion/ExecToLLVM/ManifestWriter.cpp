@@ -141,6 +141,8 @@ int64_t ManifestWriter::matmul(MatmulOp op) {
     matmul["addend"] = true;
   if (op.getFunction())
     matmul["function"] = productFunctionName(*op.getFunction());
+  if (op.getStarts())
+    matmul["groups"] = op.getGroups();
   return numberOf(matmuls, std::move(matmul));
 }
 

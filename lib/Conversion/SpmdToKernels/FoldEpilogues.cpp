@@ -191,7 +191,10 @@ private:
 void foldEpilogues(Lowering &lowering) {
   // The last product first: what it adds is stored for it then, and may be another product's end.
   SmallVector<exec::MatmulOp> products;
-  lowering.module.walk([&](exec::MatmulOp op) { products.push_back(op); });
+  lowering.module.walk([&](exec::MatmulOp op) {
+    if (!op.getStarts()) // those by group add nothing
+      products.push_back(op);
+  });
   for (exec::MatmulOp op : llvm::reverse(products))
     EpilogueFold(lowering, op).run();
 }

@@ -50,7 +50,7 @@ public:
     addCacheUpdateForm(forms);
     addScatterAddForm(forms);
     addDrawForm(forms);
-    addExpertForms(forms, this->machine.vectorUnit());
+    addExpertForms(forms, this->machine.vectorUnit(), /*packs=*/true);
   }
 
   TilingChoices tiling() const override { return choices; }

@@ -61,7 +61,7 @@ void eraseUnread(Operation *op) {
 
 /// dispatch and expert_linear: whoever reads chosen rows makes them; what reads all of them gets them here.
 struct RowsForm : LibraryForm {
-  explicit RowsForm(int64_t lanes) : lanes(lanes) {}
+  RowsForm(int64_t lanes, bool packs) : lanes(lanes), packs(packs) {}
   LogicalResult lower(Operation *op, KernelLowering &lowering) const override {
     auto dispatch = dyn_cast<graph::DispatchOp>(op);
     Value result = op->getResult(0),
@@ -80,7 +80,15 @@ struct RowsForm : LibraryForm {
     eraseUnread(op);
     return success();
   }
+  /// Rows of the packed matrix are the outputs of one expert after those of another.
+  std::optional<PackedUse> packedUse(OpOperand &operand) const override {
+    auto op = dyn_cast<graph::ExpertLinearOp>(operand.getOwner());
+    if (!op || !packs || op.getTransposed() || &operand != &op.getWeightMutable())
+      return std::nullopt;
+    return PackedUse{2, true};
+  }
   int64_t lanes;
+  bool packs;
 };
 
 /// Ops that read chosen rows and give something else: what makes the rows is made for them.
@@ -113,10 +121,10 @@ template <typename OpT> struct ChosenForm : LibraryForm {
 
 } // namespace
 
-void addExpertForms(LibraryForms &forms, const VectorUnit &unit) {
+void addExpertForms(LibraryForms &forms, const VectorUnit &unit, bool packs) {
   forms.add<graph::TopKOp>(std::make_unique<TopKForm>());
-  forms.add<graph::DispatchOp>(std::make_unique<RowsForm>(unit.lanes));
-  forms.add<graph::ExpertLinearOp>(std::make_unique<RowsForm>(unit.lanes));
+  forms.add<graph::DispatchOp>(std::make_unique<RowsForm>(unit.lanes, packs));
+  forms.add<graph::ExpertLinearOp>(std::make_unique<RowsForm>(unit.lanes, packs));
   forms.add<graph::CombineOp>(std::make_unique<ChosenForm<graph::CombineOp>>(unit.lanes));
   forms.add<graph::ExpertOuterOp>(std::make_unique<ChosenForm<graph::ExpertOuterOp>>(unit.lanes));
   forms.add<graph::ChosenDotOp>(std::make_unique<ChosenForm<graph::ChosenDotOp>>(unit.lanes));

@@ -149,28 +149,22 @@ func::FuncOp buildTakeRowsKernel(Location loc, int64_t rows, int64_t sourceRows,
 
 namespace {
 
-/// Sums along rows of both operands: a tile of results has one vector each.
+/// Outputs side by side in vectors: of every input the weights of these lie so.
 class ProductEmitter {
 public:
   ProductEmitter(Kernel &kernel, const ExpertProduct &product, int64_t lanes)
       : k(kernel), b(kernel.b), p(product), lanes(lanes), tileRows(lanes >= 16 ? 4 : 2) {}
 
   void emit(Value block) {
-    Value first = k.mul(block, p.block());
-    Value last = arith::MinSIOp::create(b, k.add(first, k.index(p.block())), k.index(p.out));
+    Value first = k.mul(block, p.kBlock);
+    Value last = arith::MinSIOp::create(b, k.add(first, k.index(p.kBlock)), k.index(p.out));
     k.loop(k.index(0), k.index(p.experts), 1, [&](Value expert) {
       Value row = start(expert), end = start(k.add(expert, k.index(1)));
       k.ifThen(k.less(row, end), [&] {
-        if (p.transposed)
-          columns(block, [&](int64_t count) {
-            k.inTiles(row, end, tileRows,
-                      [&](Value r, int64_t rows) { columnTile(expert, r, rows, first, count); });
-          });
-        else
-          k.inTiles(first, last, kTileOutputs, [&](Value output, int64_t outputs) {
-            k.inTiles(row, end, tileRows,
-                      [&](Value r, int64_t rows) { tile(expert, r, rows, output, outputs); });
-          });
+        columns(block, [&](int64_t count) {
+          k.inTiles(row, end, tileRows,
+                    [&](Value r, int64_t rows) { columnTile(expert, r, rows, first, count); });
+        });
       });
     });
     k.loop(start(k.index(p.experts)), k.index(p.rows), 1, [&](Value r) {
@@ -179,16 +173,14 @@ public:
   }
 
 private:
-  static constexpr int64_t kTileOutputs = 4;
-
   Value start(Value expert) { return k.toIndex(k.load(k.in[2], {expert})); }
 
   /// `body(count)` with the outputs of this block: the last one may have fewer.
   void columns(Value block, llvm::function_ref<void(int64_t)> body) {
-    int64_t whole = p.out / p.block(), rest = p.out % p.block();
+    int64_t whole = p.out / p.kBlock, rest = p.out % p.kBlock;
     if (!rest || !whole)
-      return body(whole ? p.block() : rest);
-    k.ifThen(k.less(block, k.index(whole)), [&] { body(p.block()); }, [&] { body(rest); });
+      return body(whole ? p.kBlock : rest);
+    k.ifThen(k.less(block, k.index(whole)), [&] { body(p.kBlock); }, [&] { body(rest); });
   }
 
   /// `count` outputs from `first` on: of every input the weights of these lie side by side.
@@ -208,29 +200,6 @@ private:
         });
   }
 
-  void tile(Value expert, Value row, int64_t rows, Value output, int64_t outputs) {
-    auto step = [&](Value at, int64_t active, ValueRange sums) -> Values {
-      Values x, next(sums);
-      for (int64_t i = 0; i < rows; ++i)
-        x.push_back(k.widened(k.loadVector(k.in[0], {k.add(row, k.index(i)), at}, lanes, active)));
-      for (int64_t o = 0; o < outputs; ++o) {
-        Value w = k.widened(k.loadVector(k.in[1], {expert, k.add(output, k.index(o)), at}, lanes, active));
-        for (int64_t i = 0; i < rows; ++i) {
-          Value &sum = next[size_t(i * outputs + o)];
-          sum = math::FmaOp::create(b, x[size_t(i)], w, sum);
-        }
-      }
-      return next;
-    };
-    Values sums(size_t(rows * outputs), k.zero(k.floats(lanes)));
-    sums = k.forStretches(p.in, lanes, sums, step);
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t o = 0; o < outputs; ++o) {
-        Value sum = k.total(sums[size_t(i * outputs + o)]);
-        k.store(k.narrowed(sum, p.resultType), k.out[0], {k.add(row, k.index(i)), k.add(output, k.index(o))});
-      }
-  }
-
   Kernel &k;
   ImplicitLocOpBuilder &b;
   const ExpertProduct &p;
@@ -240,14 +209,10 @@ private:
 } // namespace
 
 func::FuncOp buildExpertProductKernel(Location loc, const ExpertProduct &p, int64_t lanes) {
-  SmallVector<int64_t> weight = {p.experts, p.out, p.in};
-  if (p.transposed)
-    std::swap(weight[1], weight[2]);
   Kernel k(loc,
-           llvm::formatv("expert_linear_{0}{1}x{2}x{3}x{4}", p.transposed ? "transposed_" : "", p.rows,
-                         p.experts, p.out, p.in)
-               .str(),
-           {array({p.rows, p.in}, p.rowType), array(weight, p.weightType), numbers(loc, p.experts + 1)},
+           llvm::formatv("expert_linear_transposed_{0}x{1}x{2}x{3}", p.rows, p.experts, p.out, p.in).str(),
+           {array({p.rows, p.in}, p.rowType), array({p.experts, p.in, p.out}, p.weightType),
+            numbers(loc, p.experts + 1)},
            {array({p.rows, p.out}, p.resultType)}, 0);
   ProductEmitter emitter(k, p, lanes);
   return k.overIterations([&](Value block) { emitter.emit(block); });

@@ -39,16 +39,15 @@ mlir::func::FuncOp buildWeighRowsKernel(mlir::Location loc, const ExpertChoices 
                                         mlir::Type sourceType, mlir::Type weightType, mlir::Type resultType,
                                         int64_t lanes);
 
-/// Products by expert: rows [R, in], weight [E, out, in] or, transposed, [E, in, out], start [E + 1] ->
+/// Products by expert with the transposed weight: rows [R, in], weight [E, in, out], start [E + 1] ->
 /// [R, out], zeros behind the last row. Only weights of experts that have rows are read. An iteration is a
 /// block of outputs of all experts, so that threads have equal shares however rows are spread.
 struct ExpertProduct {
   int64_t rows, experts, in, out;
   mlir::Type rowType, weightType, resultType;
-  bool transposed = false;
 
-  int64_t block() const { return transposed ? 32 : 16; } ///< outputs of an iteration
-  int64_t iterations() const { return (out + block() - 1) / block(); }
+  static constexpr int64_t kBlock = 32; ///< outputs of an iteration
+  int64_t iterations() const { return (out + kBlock - 1) / kBlock; }
 };
 mlir::func::FuncOp buildExpertProductKernel(mlir::Location loc, const ExpertProduct &product, int64_t lanes);
 

@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Support/Shapes.h"
 #include "tessera/Target/Forms/FormKernel.h"
+#include "tessera/Target/Forms/PackedWeight.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -133,18 +134,39 @@ Value ExpertRows::product(Operation *self) {
   Value rows = chosen(op.getRows());
   group();
   RankedTensorType weight = tensorOf(op.getWeight());
-  ExpertProduct product{choices.rows(),
-                        choices.experts,
-                        weight.getDimSize(unsigned(op.inDim())),
-                        weight.getDimSize(unsigned(op.outDim())),
-                        tensorOf(rows).getElementType(),
-                        weight.getElementType(),
-                        tensorOf(op.getResult()).getElementType(),
-                        op.getTransposed()};
-  Type result = RankedTensorType::get({product.rows, product.out}, product.resultType);
-  int64_t used = std::min(product.rows, product.experts);
-  return launch(buildExpertProductKernel(loc, product, lanes), {rows, op.getWeight(), start}, result, {},
-                product.iterations(), product.block() * product.in * used)[0];
+  if (op.getTransposed()) {
+    ExpertProduct product{choices.rows(),
+                          choices.experts,
+                          weight.getDimSize(unsigned(op.inDim())),
+                          weight.getDimSize(unsigned(op.outDim())),
+                          tensorOf(rows).getElementType(),
+                          weight.getElementType(),
+                          tensorOf(op.getResult()).getElementType()};
+    Type result = RankedTensorType::get({product.rows, product.out}, product.resultType);
+    int64_t used = std::min(product.rows, product.experts);
+    return launch(buildExpertProductKernel(loc, product, lanes), {rows, op.getWeight(), start}, result, {},
+                  product.iterations(), product.kBlock * product.in * used)[0];
+  }
+  std::optional<PackedWeight> packed = packedWeight(op.getWeight());
+  for (Operation *user : rows.getUsers()) {
+    auto other = dyn_cast<exec::MatmulOp>(user);
+    if (other && other->getBlock() == at->getBlock() && other->isBeforeInBlock(at) &&
+        other.getStarts() == start && other.getInput() == rows &&
+        (packed ? other.getParamAttr() == packed->param && other.getLayer() == packed->layer
+                : other.getWeight() == op.getWeight()))
+      return other.getResults()[0];
+  }
+  int64_t out = weight.getDimSize(1), in = weight.getDimSize(2);
+  auto type =
+      RankedTensorType::get({choices.rows(), out}, tensorOf(op.getResult()).getElementType());
+  Value fresh = tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
+  auto product = exec::MatmulOp::create(
+      builder, loc, TypeRange(type), builder.getI64IntegerAttr(choices.rows()),
+      builder.getI64IntegerAttr(out), builder.getI64IntegerAttr(in), rows,
+      packed ? Value() : op.getWeight(), packed ? packed->param : FlatSymbolRefAttr(),
+      packed ? packed->layer : Value(), fresh);
+  product.getStartsMutable().assign(start);
+  return product.getResults()[0];
 }
 
 Value ExpertRows::broadcastOperand(Value operand) {

@@ -9,17 +9,11 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Target/Forms.h"
 #include "tessera/Target/Forms/MatrixProduct.h"
+#include "tessera/Target/Forms/PackedWeight.h"
 
 using namespace mlir;
 
 namespace tessera {
-namespace {
-
-/// A weight that is a packed parameter, or one layer of it.
-struct PackedWeight {
-  FlatSymbolRefAttr param;
-  Value layer;
-};
 
 std::optional<PackedWeight> packedWeight(Value weight) {
   Value layer;
@@ -36,6 +30,8 @@ std::optional<PackedWeight> packedWeight(Value weight) {
   auto name = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
   return PackedWeight{FlatSymbolRefAttr::get(name), layer};
 }
+
+namespace {
 
 /// A product of matrices; on a packed weight if it may (`packs`) and the weight is a parameter.
 class ProductForm : public LibraryForm {

@@ -57,7 +57,7 @@ std::unique_ptr<Product> CheckedDevice::createProduct(const MatmulSpec &spec, co
   auto product = std::make_unique<CheckedProduct>();
   product->inner = inner_->createProduct(spec, layout);
   product->spec = spec;
-  product->weightBytes = layout ? layout->bytes : io::bytesOf(spec.w, spec.n * spec.k);
+  product->weightBytes = layout ? layout->bytes : io::bytesOf(spec.w, spec.weightRows() * spec.k);
   return product;
 }
 
@@ -169,13 +169,17 @@ void CheckedStream::multiply(Product &product, const ProductOperands &operands) 
     touched.push_back({operands.bias, size_t(io::bytesOf(p.spec.y, p.spec.n)), MemoryAccess::Read});
   if (p.spec.addend && !inPlace)
     touched.push_back({operands.addend, yBytes, MemoryAccess::Read});
+  if (p.spec.groups) // which has neither of these
+    touched.push_back({operands.starts, size_t(p.spec.groups + 1) * sizeof(int32_t), MemoryAccess::Read});
   give("a product", touched, [this, &p, yBytes, inPlace](const std::vector<char *> &at) {
     if (!inPlace)
       memset(at[2], 0xff, yBytes);
     device_.innerStream_->multiply(*p.inner, {at[0], at[1], at[2], p.spec.bias ? at[3] : nullptr,
                                               !p.spec.addend ? nullptr
                                               : inPlace      ? at[2]
-                                                             : at[p.spec.bias ? 4 : 3]});
+                                                             : at[p.spec.bias ? 4 : 3],
+                                              p.spec.groups ? reinterpret_cast<const int32_t *>(at[3])
+                                                            : nullptr});
   });
 }
 

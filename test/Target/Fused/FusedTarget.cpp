@@ -26,7 +26,7 @@ public:
     addMatmulForm(forms, tileRows);
     addScatterAddForm(forms);
     addDrawForm(forms);
-    addExpertForms(forms, {/*lanes=*/1});
+    addExpertForms(forms, {/*lanes=*/1}, /*packs=*/false);
     if (attention) // else it is written out as smaller ops
       addAttentionForm(forms, {/*lanes=*/1});
   }

@@ -290,6 +290,18 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   return success();
 }
 
+/// Of products by group, apart from sizes.
+static LogicalResult verifyGroups(MatmulOp op) {
+  if (!op.getStarts())
+    return success();
+  auto type = cast<ShapedType>(op.getStarts().getType());
+  if (!type.getElementType().isSignlessInteger(32) || type.getRank() != 1 || op.getGroups() < 1)
+    return op.emitOpError() << "has starts " << Type(type) << "; groups + 1 numbers of i32 say where rows begin";
+  if (op.getInputTransposed() || op.getWeightTransposed() || op.hasEpilogue())
+    return op.emitOpError("is by group, and transposes or adds something; such a product only multiplies");
+  return success();
+}
+
 LogicalResult MatmulOp::verify() {
   int64_t m = getM(), n = getN(), k = getK();
   if (m < 1 || n < 1 || k < 1)
@@ -304,8 +316,11 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "input " << getInput().getType() << " is no " << m << " x " << k << " matrix";
   if (numElements(getOutput()) != m * n)
     return emitOpError() << "output " << getOutput().getType() << " is no " << m << " x " << n << " matrix";
-  if (getWeight() && numElements(getWeight()) != n * k)
-    return emitOpError() << "weight " << getWeight().getType() << " is no " << n << " x " << k << " matrix";
+  if (failed(verifyGroups(*this)))
+    return failure();
+  int64_t rows = n * std::max<int64_t>(getGroups(), 1);
+  if (getWeight() && numElements(getWeight()) != rows * k)
+    return emitOpError() << "weight " << getWeight().getType() << " is no " << rows << " x " << k << " matrix";
   if (failed(verifyProductType(*this, "input", elementType(getInput()))) ||
       failed(verifyProductType(*this, "output", elementType(getOutput()))) ||
       (getWeight() && failed(verifyProductType(*this, "weight", elementType(getWeight())))))
@@ -331,12 +346,13 @@ Type MatmulOp::getWeightElementType() {
 LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (!getParamAttr())
     return success();
-  if (failed(verifyPacked(*this, getParamAttr(), getLayer(), int64_t(getN()) * int64_t(getK()), tables)))
+  int64_t rows = int64_t(getN()) * std::max<int64_t>(getGroups(), 1);
+  if (failed(verifyPacked(*this, getParamAttr(), getLayer(), rows * int64_t(getK()), tables)))
     return failure();
   graph::ParameterOp parameter = lookupParameter(*this, getParamAttr(), tables);
   if (PackedMatrix matrix = packedMatrix(parameter);
-      parameter->hasAttr(kPackAttr) && matrix.rows != int64_t(getN()))
-    return emitOpError() << "takes " << int64_t(getN()) << " rows of " << getParamAttr()
+      parameter->hasAttr(kPackAttr) && matrix.rows != rows)
+    return emitOpError() << "takes " << rows << " rows of " << getParamAttr()
                          << ", which is held as " << matrix.rows << " x " << matrix.columns;
   return verifyProductType(*this, "parameter", heldType(parameter).getElementType());
 }

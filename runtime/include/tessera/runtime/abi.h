@@ -140,6 +140,12 @@ void ts_launch(ts_rank *rank, int32_t stream, int32_t kernel, void *const *buffe
 void ts_matmul(ts_rank *rank, int32_t stream, int32_t id, int64_t layer, const void *x, const void *w,
                void *y, const void *bias, const void *addend);
 
+/* manifest.matmuls[id], which is by group: rows starts[g] .. starts[g + 1] - 1 of x[m,k] are multiplied with
+ * rows g * n .. (g + 1) * n - 1 of W[groups * n, k]. starts[groups + 1] ascends from 0 to m at most; rows of
+ * y from starts[groups] on are 0. */
+void ts_grouped_matmul(ts_rank *rank, int32_t stream, int32_t id, int64_t layer, const void *x, const void *w,
+                       const int32_t *starts, void *y);
+
 /* Rows of a packed parameter (matmul weight [N, K], N local): out[i, :] = W[ids[i] - base, :], 0 where that
  * is outside [0, N). */
 void ts_gather_packed(ts_rank *rank, int32_t stream, int32_t param, int64_t layer, const int32_t *ids,

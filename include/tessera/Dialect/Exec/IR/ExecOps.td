@@ -180,6 +180,10 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
     What follows a product and only adds to it may be part of the call, where the target's library does that (`Target::takesEpilogue`,
     docs/Lowering.md): `bias`, n elements added to every row; `addend`, a matrix like y; and at last `function`: `relu` or `gelu_tanh`. Bias and addend are
     of y's type; all of it is computed on the sums, in f32. y may be written in the addend's place.
+
+    By group, with `starts` (i32 [groups + 1], ascending from 0 to m at most): rows starts[g] .. starts[g + 1] - 1 of x are multiplied with the group's own matrix,
+    rows g * n .. (g + 1) * n - 1 of the weight [groups * n, k]; rows of y from starts[groups] on become 0. Only matrices of groups that have rows are read. Nothing is
+    transposed or added. Experts are such groups: the forms of `expert_linear` make it.
     ```mlir
     // given %x: tensor<1x128x1536xf32>, %e: tensor<1x128x576xf32>, %i: index
     graph.parameter @layers.down : tensor<30x576x1536xf32> stacked from [#graph.source<"layers.{}.down", file = [576, 1536]>]
@@ -191,22 +195,28 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
     // given %b: tensor<576xf32>, %r: tensor<1x128x576xf32>
     %z = exec.matmul m = 128 n = 576 k = 1536 ins(%x : tensor<1x128x1536xf32>) packed @layers.down[%i] bias(%b : tensor<576xf32>)
         addend(%r : tensor<1x128x576xf32>) function relu outs(%e : tensor<1x128x576xf32>) -> tensor<1x128x576xf32>
+    // given %h: tensor<32x64xf32>, %s: tensor<9xi32>, %o: tensor<32x96xf32>
+    graph.parameter @experts.up : tensor<8x96x64xf32> from [#graph.source<"experts.up", file = [8, 96, 64]>]
+    %u = exec.matmul m = 32 n = 96 k = 64 ins(%h : tensor<32x64xf32>) packed @experts.up starts(%s : tensor<9xi32>) outs(%o : tensor<32x96xf32>)
+        -> tensor<32x96xf32>
     ```
   }];
   let arguments = (ins I64Attr:$m, I64Attr:$n, I64Attr:$k, Exec_Array:$input, Optional<Exec_Array>:$weight,
       UnitAttr:$input_transposed, UnitAttr:$weight_transposed, OptionalAttr<FlatSymbolRefAttr>:$param, Optional<Index>:$layer,
-      Optional<Exec_Array>:$bias, Optional<Exec_Array>:$addend, OptionalAttr<Exec_ProductFunction>:$function, Exec_Array:$output, Exec_Stream:$stream);
+      Optional<Exec_Array>:$starts, Optional<Exec_Array>:$bias, Optional<Exec_Array>:$addend, OptionalAttr<Exec_ProductFunction>:$function, Exec_Array:$output,
+      Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     `m` `=` $m `n` `=` $n `k` `=` $k `ins` `(` $input (`transposed` $input_transposed^)? (`,` $weight^ (`transposed` $weight_transposed^)?)? `:` type($input)
         (`,` type($weight)^)? `)`
-        (`packed` $param^ (`[` $layer^ `]`)?)? (`bias` `(` $bias^ `:` type($bias) `)`)? (`addend` `(` $addend^ `:` type($addend) `)`)?
+        (`packed` $param^ (`[` $layer^ `]`)?)? (`starts` `(` $starts^ `:` type($starts) `)`)? (`bias` `(` $bias^ `:` type($bias) `)`)? (`addend` `(` $addend^ `:` type($addend) `)`)?
         (`function` custom<ProductFunction>($function)^)? `outs` `(` $output `:` type($output) `)` (`stream` $stream^)? attr-dict
         (`->` type($results)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::IntegerAttr":$m, "::mlir::IntegerAttr":$n, "::mlir::IntegerAttr":$k,
       "::mlir::Value":$input, "::mlir::Value":$weight, "::mlir::FlatSymbolRefAttr":$param, "::mlir::Value":$layer, "::mlir::Value":$output), [{
-    build($_builder, $_state, results, m, n, k, input, weight, /*input_transposed=*/nullptr, /*weight_transposed=*/nullptr, param, layer, /*bias=*/nullptr, /*addend=*/nullptr,
+    build($_builder, $_state, results, m, n, k, input, weight, /*input_transposed=*/nullptr, /*weight_transposed=*/nullptr, param, layer, /*starts=*/nullptr, /*bias=*/nullptr,
+        /*addend=*/nullptr,
         /*function=*/nullptr, output, /*stream=*/nullptr);
   }]>];
   let extraClassDeclaration = [{
@@ -215,6 +225,8 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
     /// How the weight is stored: of the plain weight, or of the packed parameter.
     ::mlir::Type getWeightElementType();
     bool hasEpilogue() { return getBias() || getAddend() || getFunction(); }
+    /// How many groups have a matrix each; 0: it is one product.
+    int64_t getGroups() { return getStarts() ? ::llvm::cast<::mlir::ShapedType>(getStarts().getType()).getNumElements() - 1 : 0; }
   }];
 }
 

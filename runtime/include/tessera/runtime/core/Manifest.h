@@ -173,6 +173,11 @@ struct MatmulSpec {
   bool bias = false;   // [n]: one element for each column
   bool addend = false; // [m, n]; may be y's own memory
   ProductFunction function = ProductFunction::None;
+  // Not 0: by group. Rows of x lie one group's after the other's, the weight is [groups * n, k], and each
+  // group's rows are multiplied with its n rows of that; how many each has is data (starts, i32 [groups + 1]).
+  // Rows that no group has are 0. Nothing is transposed or added.
+  int64_t groups = 0;
+  int64_t weightRows() const { return groups ? groups * n : n; }
 };
 
 struct CollectiveSpec {

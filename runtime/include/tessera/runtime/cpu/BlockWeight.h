@@ -11,6 +11,8 @@
 
 namespace tessera::runtime {
 
+struct BlockUnits;
+
 // The form of all layers of one parameter: n rows of k columns, which lie in chunks in the file's rows.
 class BlockWeight {
 public:
@@ -41,9 +43,20 @@ public:
   // Columns [16 begin, 16 end) of y; by thread `part`.
   void columns(int part, int64_t begin, int64_t end, float *y);
 
+  // Of some rows of x apart from the others, for products by group (GroupedGemm.h). Instead of begin():
+  // place() once, of x's first `rows` rows; then addUp() of each stretch of rows that tile() is asked for.
+  void place(const void *layer, const float *x, int64_t rows);
+  void addUp(int64_t row, int64_t rows);
+  // Rows [row, row + rows) of x times rows [16 begin, 16 end) of w: out [rows, 16 (end - begin)]; by thread
+  // `part`.
+  void tile(int part, int64_t row, int64_t rows, int64_t begin, int64_t end, float *out);
+
 private:
+  void multiply(const BlockUnits &units, int part, int64_t row, int64_t rows, int64_t begin, int64_t end,
+                float *y);
+
   BlockWeight weight_;
-  int64_t m_, bytes_ = 0;
+  int64_t m_, bytes_ = 0, placedColumns_ = 0; // m_: most rows of x
   const void *layer_ = nullptr;
   const float *x_ = nullptr;
   std::vector<float> placed_, sums_;       // x where the file's columns are; sums over sub-blocks of it

@@ -78,6 +78,7 @@ struct ProductOperands {
   const void *x, *w; // w: one layer in the product's layout
   void *y;
   const void *bias = nullptr, *addend = nullptr; // where the product has them; the addend may be y
+  const int32_t *starts = nullptr; // of a product by group: [groups + 1], where each one's rows begin
 };
 
 class Stream {
