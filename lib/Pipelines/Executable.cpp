@@ -134,7 +134,7 @@ Result<runtime::Manifest> makeExecutable(llvm::ArrayRef<VersionProgram> versions
     }
   }
   Result<mlir::OwningOpRef<mlir::ModuleOp>> table =
-      versionTable(*versions.front().module->getContext(), versions);
+      versionTable(*versions.front().module.get().getContext(), versions);
   if (!table)
     return table.takeFailure();
   if (Status s = emitInto(objects, **table, *plainest); !s)

@@ -12,6 +12,7 @@
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/Register.h"
 
+#include "tessera/Analysis/Sharding/Notation.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
@@ -417,10 +418,18 @@ private:
     std::vector<std::string> reasons;
     bool weight = tensor.kind == graph::Kind::Parameter;
     AxisList taken;
-    for (const std::string &dim : tensor.dims) {
+    std::string error;
+    std::optional<Sharding> lies = parseSharding(tensor.sharding, mesh, error);
+    for (auto [d, dim] : llvm::enumerate(tensor.dims)) {
       auto found = subjects.find({tensor.name, dim});
-      if (found == subjects.end())
+      if (found == subjects.end()) { // no item and no axis speaks of such a dimension
+        for (const AxisRef &axis : lies ? lies->dims[d].axes : AxisList()) {
+          taken.push_back(axis);
+          reasons.push_back(dim + " over " + toString(axis, mesh) +
+                            ": annotated in the program, or propagated from its users");
+        }
         continue;
+      }
       const std::string *item = itemFor(tensor.name, dim);
       for (const AxisRef &axis : found->second.axes) {
         taken.push_back(axis);

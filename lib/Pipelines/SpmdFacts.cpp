@@ -313,6 +313,12 @@ std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t
          std::to_string(bytes) + " bytes would be " + std::to_string((bytes + axis.size - 1) / axis.size);
 }
 
+/// "factor hidden"; by its number where nobody has named it.
+std::string SpmdFacts::factorText(ShardingRuleOpInterface op, const ShardingRule &rule, int factor) const {
+  std::string name = names.factorName(op, rule, factor);
+  return StringRef(name).starts_with("factor ") ? name : "factor " + name;
+}
+
 /// For each dimension of a result the operand that has its factor over the same axes; for each other axis,
 /// what became of it.
 std::vector<std::string> SpmdFacts::activationReasons(Value value) {
@@ -339,9 +345,9 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
       for (auto [i, factors] : llvm::enumerate(tensor.dims))
         if (from.empty() && factors == result.dims[d] &&
             getShardingAttr(operand.getType()).toSharding(meshOfModule).dims[i].axes == dim.axes)
-          from = "propagated from " + producerOf(operand).op + " through factor " +
-                 (factors.empty() ? "of size 1" : names.factorName(ruled, rule, factors.front())) + " of " +
-                 opText(op);
+          from = "propagated from " + producerOf(operand).op + " through " +
+                 (factors.empty() ? "a factor of size 1" : factorText(ruled, rule, factors.front())) +
+                 " of " + opText(op);
     reasons.push_back(text + (from.empty() ? "placed there by cost" : from));
   }
   if (!sharding.partial.empty())

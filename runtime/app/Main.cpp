@@ -102,7 +102,9 @@ int run(int argc, char **argv, Launcher &launcher) {
     throw Error("cannot run this program", "ABI version " + std::to_string(tessera_program.abi_version),
                 "this runtime has version " + std::to_string(TESSERA_ABI_VERSION),
                 "compile it again with this version of llm-compile");
-  const ChosenProgram chosen = chooseProgram(tessera_program);
+  const ChosenProgram chosen = chooseProgram(tessera_program, [](const Manifest &manifest) {
+    return driverFor(manifest.target).missing(manifest).empty();
+  });
   const ts_program &program = *chosen.program;
   Manifest manifest = Manifest::parse({program.manifest, size_t(program.manifest_bytes)});
   if (manifest.entries.size() != program.num_entries)

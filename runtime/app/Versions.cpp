@@ -1,7 +1,5 @@
 #include "Versions.h"
 #include "tessera/runtime/core/Error.h"
-#include "tessera/runtime/core/Manifest.h"
-#include "tessera/runtime/device/Device.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -31,7 +29,7 @@ size_t chooseVersion(const std::vector<std::string> &held, const char *forced,
   return 0;
 }
 
-ChosenProgram chooseProgram(const ts_program &program) {
+ChosenProgram chooseProgram(const ts_program &program, const std::function<bool(const Manifest &)> &runs) {
   if (program.num_versions == 0)
     return {&program, {}};
   ChosenProgram chosen{&program, {}};
@@ -39,8 +37,7 @@ ChosenProgram chooseProgram(const ts_program &program) {
     chosen.held.push_back(program.versions[number].name);
   chosen.number = chooseVersion(chosen.held, getenv("TESSERA_CPU"), [&](size_t number) {
     const ts_program &version = *program.versions[number].program;
-    const Manifest manifest = Manifest::parse({version.manifest, size_t(version.manifest_bytes)});
-    return driverFor(manifest.target).missing(manifest).empty();
+    return runs(Manifest::parse({version.manifest, size_t(version.manifest_bytes)}));
   });
   chosen.program = program.versions[chosen.number].program;
   return chosen;

@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_APP_VERSIONS_H
 
 #include "tessera/runtime/abi.h"
+#include "tessera/runtime/core/Manifest.h"
 
 #include <cstddef>
 #include <functional>
@@ -24,8 +25,8 @@ struct ChosenProgram {
   size_t number = 0;             // of the chosen one
 };
 
-// The best version of `program` for this machine, or the one that TESSERA_CPU names.
-ChosenProgram chooseProgram(const ts_program &program);
+// The best version of `program` that `runs` on this machine, or the one that TESSERA_CPU names.
+ChosenProgram chooseProgram(const ts_program &program, const std::function<bool(const Manifest &)> &runs);
 
 // What `info` says, one line of JSON or a page, and which versions there are.
 std::string withVersions(const std::string &described, const ChosenProgram &chosen, bool json);

@@ -206,7 +206,8 @@ struct Checker {
                 "takes weights as " + std::string(io::traits(mm.w).name) + ", parameter " + p.name +
                     " is held as " + io::traits(p.dtype).name);
         int64_t groups = std::max<int64_t>(mm.groups, 1);
-        require(n % groups == 0 && mm.n == n / groups && n * mm.k == elementCount(p.local), where, "does not fit parameter " + p.name);
+        require(n % groups == 0 && mm.n == n / groups && n * mm.k == elementCount(p.local), where,
+                "does not fit parameter " + p.name);
       }
     }
     for (size_t i = 0; i < m.collectives.size(); ++i)

@@ -251,8 +251,8 @@ void BlockProduct::multiply(const BlockUnits &units, int part, int64_t row, int6
   const GemmKernels &kernels = gemmKernels();
   const float *x = x_ + row * placedColumns_;
   if (rows <= kFewRows)
-    return kernelsFor(layer_).fewRows(
-        units, rows, x, sums_.data() + row * (placedColumns_ / io::kSubBlock), y, begin, end);
+    return kernelsFor(layer_).fewRows(units, rows, x, sums_.data() + row * (placedColumns_ / io::kSubBlock),
+                                      y, begin, end);
   const int64_t columns = units.chunks * units.blocks * io::kSubBlock, stride = kernels.panelRows;
   std::vector<float> &panel = panels_[size_t(part)];
   panel.resize(size_t(columns * stride));

@@ -73,8 +73,8 @@ std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const 
   if (held && held->blocks)
     return std::make_unique<CpuProduct>(
         Gemm(spec.m, *held->blocks, types, pool_, epilogue, spec.xTransposed));
-  return std::make_unique<CpuProduct>(Gemm(spec.m, spec.n, spec.k, types, packed, pool_,
-                                           epilogue, {spec.xTransposed, spec.wTransposed}));
+  return std::make_unique<CpuProduct>(
+      Gemm(spec.m, spec.n, spec.k, types, packed, pool_, epilogue, {spec.xTransposed, spec.wTransposed}));
 }
 
 void CpuDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,

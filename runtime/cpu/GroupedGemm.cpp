@@ -95,8 +95,9 @@ int64_t GroupedGemm::State::findBusy(const int32_t *starts) {
     if (rows <= 0 || n == 0)
       continue;
     int64_t inUnit = sharesUnits() ? column % kUnit : 0;
-    Group group{starts[g], rows, column, sharesUnits() ? column / kUnit : 0,
-                (inUnit + n + kUnit - 1) / kUnit, kReadCost + rows, all};
+    Group group{
+        starts[g],        rows, column, sharesUnits() ? column / kUnit : 0, (inUnit + n + kUnit - 1) / kUnit,
+        kReadCost + rows, all};
     all += group.units * group.cost;
     busy.push_back(group);
   }

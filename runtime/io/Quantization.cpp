@@ -2,6 +2,7 @@
 #include "tessera/runtime/io/Quantization.h"
 #include "Readers.h"
 
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 namespace tessera::io {
@@ -24,25 +25,30 @@ struct Reader {
     auto found = config.find(key);
     return found == config.end() || found->is_null() ? nullptr : &*found;
   }
-  std::string text(const std::string &key, const std::string &fallback = {}) const {
+  std::string text(const std::string &key, const std::string &fallback = {}) {
     const nlohmann::json *found = find(key);
+    if (found && !found->is_string())
+      fail(key, "is " + found->dump().substr(0, 40) + ", must be a text");
     return found && found->is_string() ? found->get<std::string>() : fallback;
   }
   // The first of `keys` that is there.
   int64_t integer(std::initializer_list<const char *> keys, int64_t fallback) {
     for (const char *key : keys)
       if (const nlohmann::json *found = find(key)) {
-        if (found->is_number_integer())
+        if (found->is_number_integer() &&
+            (!found->is_number_unsigned() || found->get<uint64_t>() <= uint64_t(INT32_MAX)))
           return found->get<int64_t>();
-        fail(key, "is " + found->dump().substr(0, 40) + ", must be a whole number");
+        fail(key, "is " + found->dump().substr(0, 40) + ", must be a whole number of 32 bits");
       }
     return fallback;
   }
-  bool flag(const std::string &key) {
+  bool flag(const std::string &key, bool fallback) {
     const nlohmann::json *found = find(key);
-    if (found && !found->is_boolean())
+    if (!found)
+      return fallback;
+    if (!found->is_boolean())
       fail(key, "is " + found->dump().substr(0, 40) + ", must be true or false");
-    return found && found->is_boolean() && found->get<bool>();
+    return found->is_boolean() && found->get<bool>();
   }
 };
 } // namespace
@@ -95,19 +101,25 @@ Result<Quantization> readQuantization(const nlohmann::json &config, const std::s
   } else if (method == "gptq") {
     quantization.method = Quantization::Method::Gptq;
     readInt4(reader, quantization);
-    if (reader.flag("desc_act"))
+    if (reader.flag("desc_act", false))
       reader.fail("desc_act", "is true: inputs in an order of their own are not read");
-    quantization.zerosLessOne = reader.text("checkpoint_format", "gptq") != "gptq_v2";
+    std::string format = reader.text("checkpoint_format", "gptq");
+    if (format != "gptq" && format != "gptq_v2")
+      reader.fail("checkpoint_format", "is " + format + ", must be gptq or gptq_v2");
+    quantization.zerosLessOne = format == "gptq";
   } else if (method == "awq") {
     quantization.method = Quantization::Method::Awq;
     readInt4(reader, quantization);
+    if (!reader.flag("zero_point", true))
+      reader.fail("zero_point", "is false, must be true: what its zeros are then nobody says");
     std::string version = reader.text("version", "gemm");
     for (char &c : version)
       c = char(std::tolower(static_cast<unsigned char>(c)));
     if (version != "gemm")
       reader.fail("version", "is " + version + ", must be gemm");
   } else {
-    reader.fail("quant_method", "is " + (method.empty() ? "missing" : method) + ", must be fp8, gptq or awq");
+    reader.fail("quant_method",
+                "is " + (method.empty() ? "missing" : method) + ", must be fp8, gptq, awq or mxfp4");
   }
   if (reader.failure)
     return *reader.failure;

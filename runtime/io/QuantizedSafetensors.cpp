@@ -40,7 +40,10 @@ public:
       std::memcpy(out + 4, codes_.data + row * columns + column, size_t(kColumns));
     }
   }
-  void release() const override { ModelFile::release(codes_); }
+  void release() const override {
+    ModelFile::release(codes_);
+    ModelFile::release(scale_);
+  }
 
 private:
   TensorInfo codes_, scale_;
@@ -70,7 +73,10 @@ public:
       }
     }
   }
-  void release() const override { ModelFile::release(codes_); }
+  void release() const override {
+    for (const TensorInfo *part : {&codes_, &zeros_, &scales_})
+      ModelFile::release(*part);
+  }
 
 private:
   // Of a table [.., out / 8] of words that hold 8 outputs each.
@@ -188,7 +194,7 @@ private:
       return fail(scale->name, std::string("type ") + dtypeName(scale->dtype) + " is not that of a scale");
     const int64_t rows = codes.shape[0], columns = codes.shape[1];
     int64_t blockRows = std::max<int64_t>(rows, 1), blockColumns = std::max<int64_t>(columns, 1);
-    if (quantization_.blockRows && scale->shape.size() == 2 && scale->elements != 1) {
+    if (quantization_.blockRows && scale->shape.size() == 2) {
       blockRows = quantization_.blockRows;
       blockColumns = quantization_.blockColumns;
       std::vector<int64_t> shape = {(rows + blockRows - 1) / blockRows,

@@ -22,7 +22,8 @@ static void onCrash(int signal, siginfo_t *info, void *) {
   if (!claimEnd()) // another thread is at it
     for (;;)
       pause();
-  const char *lost = signal == SIGBUS ? io::lostPageMessage(info->si_addr) : nullptr;
+  // One that a process sent has no address.
+  const char *lost = signal == SIGBUS && info->si_code > 0 ? io::lostPageMessage(info->si_addr) : nullptr;
   if (crashBoard && !crashBoard->claimReport()) // another process is
     _exit(1);
   SignalText line;

@@ -10,10 +10,11 @@ namespace tessera::runtime {
 
 // Keeps the functions that compiled programs look up in this executable.
 [[gnu::used]] static void *const abi[] = {
-    (void *)ts_launch,          (void *)ts_matmul, (void *)ts_gather_packed, (void *)ts_collective,
-    (void *)ts_group_index,     (void *)ts_copy,   (void *)ts_pack,          (void *)ts_collective_start,
-    (void *)ts_collective_wait, (void *)ts_send,   (void *)ts_receive,       (void *)ts_event_record,
-    (void *)ts_event_wait,      (void *)ts_grouped_matmul};
+    (void *)ts_launch,     (void *)ts_matmul,           (void *)ts_gather_packed,
+    (void *)ts_collective, (void *)ts_group_index,      (void *)ts_copy,
+    (void *)ts_pack,       (void *)ts_collective_start, (void *)ts_collective_wait,
+    (void *)ts_send,       (void *)ts_receive,          (void *)ts_event_record,
+    (void *)ts_event_wait, (void *)ts_grouped_matmul};
 
 Result<LoadedProgram> LoadedProgram::open(const std::string &library) {
   LoadedProgram loaded(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));

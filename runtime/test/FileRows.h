@@ -43,8 +43,8 @@ struct FileRows {
         continue;
       }
       size_t first = type == io::DType::Q6_K ? at + 208 : at; // d, and a minimum where there is one
-      bool hasMinimum =
-          type == io::DType::Q4_1 || type == io::DType::Q5_1 || type == io::DType::Q4_K || type == io::DType::Q5_K;
+      bool hasMinimum = type == io::DType::Q4_1 || type == io::DType::Q5_1 || type == io::DType::Q4_K ||
+                        type == io::DType::Q5_K;
       for (size_t half = 0; half < (hasMinimum ? 2 : 1); ++half) {
         uint16_t bits = io::floatToHalf(normal(random) / 16);
         memcpy(&data[first + 2 * half], &bits, 2);

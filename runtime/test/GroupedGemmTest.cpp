@@ -7,6 +7,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
+#include <sys/mman.h>
 
 namespace tessera::runtime {
 
@@ -39,12 +40,12 @@ struct Case {
 
 // Few rows beside many, groups without any first, last and in between.
 std::vector<Case> casesOf(int64_t k) {
-  return {{{0, 1, 7, 0, 2, 40, 0}, 37, k, 3},     // matrices that begin within units
-          {{1, 0, 1, 1, 0, 0, 1}, 48, k, 0},      // a token that is decoded
-          {{0, 0, 0}, 20, k, 5},                  // nobody chose anything
-          {{70}, 33, k, 0},                       // one group
-          {{3, 4, 5, 0, 9, 130}, 100, k, 1},      // on both sides of where panels begin
-          {{2, 2}, 5, k, 0}};                     // several matrices in one unit
+  return {{{0, 1, 7, 0, 2, 40, 0}, 37, k, 3}, // matrices that begin within units
+          {{1, 0, 1, 1, 0, 0, 1}, 48, k, 0},  // a token that is decoded
+          {{0, 0, 0}, 20, k, 5},              // nobody chose anything
+          {{70}, 33, k, 0},                   // one group
+          {{3, 4, 5, 0, 9, 130}, 100, k, 1},  // on both sides of where panels begin
+          {{2, 2}, 5, k, 0}};                 // several matrices in one unit
 }
 
 std::vector<float> numbers(int64_t count, uint32_t seed) {
@@ -74,8 +75,7 @@ void check(GroupedGemm &product, const Case &c, GemmTypes types, const std::vect
   std::vector<float> given = numbers(c.m() * c.k, 11);
   for (int64_t at = c.rows() * c.k; at < c.m() * c.k; ++at)
     given[size_t(at)] = NAN;
-  std::vector<uint8_t> x = narrowed(types.x, given),
-                       y(size_t(io::bytesOf(types.y, c.m() * c.n)) + 2, 0xff);
+  std::vector<uint8_t> x = narrowed(types.x, given), y(size_t(io::bytesOf(types.y, c.m() * c.n)) + 2, 0xff);
   given = widened(types.x, x);
   std::vector<int32_t> starts = c.starts();
   product.run(x.data(), held, starts.data(), y.data());
@@ -176,16 +176,30 @@ TEST(GroupedGemm, ShardsThatCutBlocks) {
   }
 }
 
-// Weights of groups without rows are not read: here they are no weights.
+// Memory of groups without rows may not even be there.
 TEST(GroupedGemm, ReadsGroupsThatHaveRowsAlone) {
-  constexpr int64_t n = 64, k = 32, groups = 3;
+  constexpr int64_t n = 64, k = 64, groups = 3, matrix = n * k;
   ThreadPool pool(2, [] {});
-  std::vector<float> w = numbers(groups * n * k, 5);
-  std::fill_n(w.begin(), n * k, NAN);
-  std::fill_n(w.begin() + 2 * n * k, n * k, NAN);
-  Case c{{0, 6, 0}, n, k, 2};
-  GroupedGemm product(groups, c.m(), n, k, {}, false, pool);
-  check(product, c, {}, w, w.data());
+  std::vector<float> w = numbers(groups * matrix, 5);
+  size_t bytes = groups * matrix * sizeof(float); // of whole pages
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto *held = static_cast<float *>(memory);
+  for (bool packed : {false, true}) {
+    ASSERT_EQ(mprotect(held, bytes, PROT_READ | PROT_WRITE), 0);
+    if (packed)
+      PackedLayout(groups * n, k, DType::F32).packRows(0, groups * n, w.data(), held);
+    else
+      std::copy(w.begin(), w.end(), held);
+    ASSERT_EQ(mprotect(held, matrix * sizeof(float), PROT_NONE), 0);
+    ASSERT_EQ(mprotect(held + 2 * matrix, matrix * sizeof(float), PROT_NONE), 0);
+    for (int32_t rows : {1, 6}) {
+      Case c{{0, rows, 0}, n, k, 2};
+      GroupedGemm product(groups, c.m(), n, k, {}, packed, pool);
+      check(product, c, {}, w, held);
+    }
+  }
+  munmap(memory, bytes);
 }
 
 TEST(GroupedGemm, RefusesRowsThatAreNotThere) {

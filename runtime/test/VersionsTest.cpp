@@ -48,7 +48,10 @@ TEST(Versions, UnknownNamesAreRefused) {
 
 TEST(Versions, AProgramWithoutVersionsIsItself) {
   const ts_program alone{};
-  const ChosenProgram chosen = chooseProgram(alone);
+  const ChosenProgram chosen = chooseProgram(alone, [](const Manifest &) {
+    ADD_FAILURE() << "there is nothing to choose";
+    return false;
+  });
   EXPECT_EQ(chosen.program, &alone);
   EXPECT_EQ(withVersions("a\nb\n", chosen, false), "a\nb\n");
 }

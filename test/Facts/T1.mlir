@@ -12,7 +12,7 @@
 
 // CHECK-LABEL: func.func @T1
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over ffn, sharded over {tp}; name needs the sum"}{{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over ffn, sharded over {tp}; out needs the sum"}{{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK-LABEL: func.func @T1_many_tokens
 // CHECK: dist.all_slice %arg0 dim = 1 axes = {"tp"}

@@ -2,14 +2,18 @@
 // emits one).
 // RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 shard=residual:seq=tp" | FileCheck %s
 // RUN: llm-opt %s --tessera-explain="mesh=dp=2,tp=4 shard=residual:seq=tp" -o /dev/null 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: llm-opt %s --tessera-shard="mesh=dp=2,tp=4 shard=residual:seq=tp" --remarks-filter=dist --remark-format=emitRemark --remark-policy=all -o /dev/null 2>&1 | FileCheck %s --check-prefix=PINS --implicit-check-not="do not agree"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=4 shard=residual:seq=tp}"
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=2,tp=3 shard=residual:seq=tp}"
 
 // BYTES: step (T2): per rank 12288 collective bytes in 2 collectives,
 
+// One value pinned twice agrees with itself; what lies between runs otherwise.
+// PINS: Missed{{.*}}pins{{.*}}residual is pinned to [dp/tp/-] twice; rms_norm, linear, silu, linear, add between the two run otherwise: a rank receives 12288 bytes
+
 // CHECK-LABEL: func.func @T2
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.all_slice %{{.*}} dim = 1 axes = {"tp"} {why = "name needs seq over {tp}"}{{.*}} -> tensor<2x4x64xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
+// CHECK: dist.all_slice %{{.*}} dim = 1 axes = {"tp"} {why = "residual needs seq over {tp}"}{{.*}} -> tensor<2x4x64xf32, #dist.sharding<@mesh, [{"dp"}, {"tp"}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_gather %{{.*}} dim = 1 axes = {"tp"} {why = "linear needs seq whole, not over {tp}"}{{.*}} -> tensor<2x16x64xf32, #dist.sharding<@mesh, [{"dp"}, {}, {}]
 // CHECK-NOT: dist.{{all|reduce|coll}}

@@ -90,7 +90,7 @@ def fp8(weight, block):
 
 METHODS = {
     "gptq": (lambda w: int4(w, 32, False, 1), {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False, "sym": False}),
-    "awq": (lambda w: int4(w, 64, True, 0), {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": True, "version": "gemm"}),
+    "awq": (lambda w: int4(w, 32, True, 0), {"quant_method": "awq", "bits": 4, "group_size": 32, "zero_point": True, "version": "gemm"}),
     "gptq-128": (lambda w: int4(w, 128, False, 0),
                  {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False, "checkpoint_format": "gptq_v2"}),
     "fp8": (lambda w: fp8(w, (128, 128)), {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}),

@@ -34,7 +34,7 @@ def carries(collective):
         return "numbers of rows"
     if kind not in ("all_reduce", "reduce_scatter"):
         # Gradients of weights that change places, sums of them too, where they get their names; statistics of rows, and scales that an op reads in float32.
-        gradient = values.startswith("grad.") or (values.startswith("gradient of") and why.startswith("name needs"))
+        gradient = values.startswith("grad.") or (values.startswith("gradient of") and why.startswith("grad."))
         wide = gradient or collective["bytes_per_rank"] <= NUMBERS * collective["executions"]
         return "no sum, of float32" if collective["dtype"] == "f32" and wide else "no sum"
     if collective["bytes_per_rank"] <= 16 * collective["executions"]:

@@ -33,20 +33,15 @@
 // CONTEXT-NOT: dist.{{all|reduce|coll}}
 // CONTEXT: return
 
-// With cp and tp what follows attention takes half of the batch each: values come scattered, and both sums over tp are of half as much.
 // BOTH-LABEL: func.func @decode
 // BOTH-NOT: dist.{{all|reduce|coll}}
 // BOTH: dist.all_reduce %{{.*}} axes = {"cp"} {{.*}} : tensor<2x1x2x2{{(x1)?}}xf32, {{.*}} partial=max{"cp"}
 // BOTH-NOT: dist.{{all|reduce|coll}}
-// BOTH: dist.all_reduce %{{.*}} axes = {"cp"} {{.*}} : tensor<2x1x2x2x1xf32, {{.*}} partial=sum{"cp"}
+// BOTH: dist.all_reduce %{{.*}} axes = {"cp"} {{.*}} : tensor<2x1x2x2x9xf32, {{.*}} partial=sum{"cp"}
 // BOTH-NOT: dist.{{all|reduce|coll}}
-// BOTH: dist.reduce_scatter %{{.*}} dim = 0 axes = {"cp"} {{.*}} : tensor<2x1x2x2x8xf32, {{.*}} partial=sum{"cp"}
-// BOTH-NOT: dist.{{all_g|all_r|reduce|coll}}
-// BOTH: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over kv_heads{{.*}} : tensor<1x1x64xf32
+// BOTH: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over kv_heads
 // BOTH-NOT: dist.{{all|reduce|coll}}
-// BOTH: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over ffn{{.*}} : tensor<1x1x64xf32
-// BOTH-NOT: dist.{{all|reduce|coll}}
-// BOTH: dist.all_gather %{{.*}} dim = 0 axes = {"cp"}
+// BOTH: dist.all_reduce %{{.*}} axes = {"tp"} {why = "linear reduces over ffn
 // BOTH-NOT: dist.{{all|reduce|coll}}
 // BOTH: return
 func.func @decode(%x: tensor<2x1x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},

@@ -16,7 +16,7 @@
 // OPEN: graph.repeat 4 carry({{.*}}partial=sum{"dp"}
 // OPEN-NOT: = dist.
 // OPEN: graph.yield
-// OPEN: dist.all_reduce %{{.*}} axes = {"dp"} {why = "repeat carries a sum over {dp}; name needs the sum"}
+// OPEN: dist.all_reduce %{{.*}} axes = {"dp"} {why = "repeat carries a sum over {dp}; dw needs the sum"}
 // OPEN-NEXT: return
 
 // SCATTER: graph.repeat 4 carry({{.*}}partial=sum{"dp"}

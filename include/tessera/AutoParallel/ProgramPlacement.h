@@ -24,6 +24,7 @@ struct ProgramValue {
   /// Fixed: what it is (an argument, a region's result). Else a hint: what propagation wants.
   Sharding sharding;
   bool fixed = false;
+  bool isWeight = false; ///< fixed, and packed as it is stored: cut further it would be a copy, held plain
 };
 
 struct Decomposition;

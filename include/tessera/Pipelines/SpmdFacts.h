@@ -30,6 +30,7 @@ private:
   Endpoint consumerOf(mlir::Value value);
   std::string opText(mlir::Operation *op);
   std::string disagreement(CollectiveOpInterface collective);
+  std::string factorText(ShardingRuleOpInterface op, const ShardingRule &rule, int factor) const;
   std::vector<std::string> activationReasons(mlir::Value value);
   TensorExplanation tensor(mlir::Value value, llvm::StringRef function);
 

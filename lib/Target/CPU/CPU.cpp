@@ -109,17 +109,18 @@ Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
 } // namespace
 
 TargetDescription describeCPU() {
-  return {"cpu",
-          {{"cpu", "NAME",
-            "native (default), any (several, of which OUT takes the best), x86-64-v3, x86-64-v4 or a name "
-            "LLVM knows"},
-           {"chunk", "N",
-            "positions of a prompt that go through at once (default 128); caches of layers with a window hold "
-            "as many beside it"}},
-          registerCPUDialectExtensions,
-          registerCPUPasses,
-          resolve,
-          versions};
+  return {
+      "cpu",
+      {{"cpu", "NAME",
+        "native (default), any (several, of which OUT takes the best), x86-64-v3, x86-64-v4 or a name "
+        "LLVM knows"},
+       {"chunk", "N",
+        "positions of a prompt that go through at once (default 128); caches of layers with a window hold "
+        "as many beside it"}},
+      registerCPUDialectExtensions,
+      registerCPUPasses,
+      resolve,
+      versions};
 }
 
 } // namespace tessera

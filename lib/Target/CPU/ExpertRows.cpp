@@ -157,14 +157,12 @@ Value ExpertRows::product(Operation *self) {
       return other.getResults()[0];
   }
   int64_t out = weight.getDimSize(1), in = weight.getDimSize(2);
-  auto type =
-      RankedTensorType::get({choices.rows(), out}, tensorOf(op.getResult()).getElementType());
+  auto type = RankedTensorType::get({choices.rows(), out}, tensorOf(op.getResult()).getElementType());
   Value fresh = tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
   auto product = exec::MatmulOp::create(
       builder, loc, TypeRange(type), builder.getI64IntegerAttr(choices.rows()),
-      builder.getI64IntegerAttr(out), builder.getI64IntegerAttr(in), rows,
-      packed ? Value() : op.getWeight(), packed ? packed->param : FlatSymbolRefAttr(),
-      packed ? packed->layer : Value(), fresh);
+      builder.getI64IntegerAttr(out), builder.getI64IntegerAttr(in), rows, packed ? Value() : op.getWeight(),
+      packed ? packed->param : FlatSymbolRefAttr(), packed ? packed->layer : Value(), fresh);
   product.getStartsMutable().assign(start);
   return product.getResults()[0];
 }

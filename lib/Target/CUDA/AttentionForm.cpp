@@ -18,7 +18,8 @@ namespace {
 struct CUDAAttentionForm : AttentionForm {
   bool takes(Operation *op) const override {
     AttentionShape shape = shapeOf(cast<graph::AttentionOp>(op));
-    return !shape.firsts && !shape.dropout && !shape.sinkType && !shape.ring && tileAttention(shape).has_value();
+    return !shape.firsts && !shape.dropout && !shape.sinkType && !shape.ring &&
+           tileAttention(shape).has_value();
   }
 
 protected:

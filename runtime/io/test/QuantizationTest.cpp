@@ -193,6 +193,9 @@ TEST_F(Quantized, WhatDoesNotFitIsSaidInOneLine) {
   expectFailure("has no w.weight_scale");
   add("w.weight_scale_inv", "F32", {3, 1});
   expectFailure("its shape is [3, 1], its weight needs [2, 1]");
+  add("w.weight_scale_inv", "F32", {1, 1});
+  expectFailure("its shape is [1, 1], its weight needs [2, 1]");
+  add("w.weight_scale_inv", "F32", {3, 1});
   config = {{"quant_method", "fp8"}};
   expectFailure("neither one scale nor one a row");
   parts.clear();
@@ -207,11 +210,17 @@ TEST_F(Quantized, WhatIsNotReadIsNamed) {
        {std::pair<const char *, const char *>{"null", ""},
         {"3", "quantization_config is no object"},
         {R"({})", "quant_method): is missing"},
-        {R"({"quant_method": "bitsandbytes"})", "is bitsandbytes, must be fp8, gptq or awq"},
+        {R"({"quant_method": "bitsandbytes"})", "is bitsandbytes, must be fp8, gptq, awq or mxfp4"},
         {R"({"quant_method": "gptq", "bits": 8})", "bits): is 8, must be 4"},
-        {R"({"quant_method": "gptq", "bits": "4"})", R"(bits): is "4", must be a whole number)"},
+        {R"({"quant_method": "gptq", "bits": "4"})", R"(bits): is "4", must be a whole number of 32 bits)"},
         {R"({"quant_method": "gptq", "bits": 4, "group_size": 0})", "is 0, must be -1 or a multiple"},
+        {R"({"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"})",
+         "checkpoint_format): is marlin, must be gptq or gptq_v2"},
+        {R"({"quant_method": "gptq", "bits": 4, "checkpoint_format": 2})", "is 2, must be a text"},
+        {R"({"quant_method": "gptq", "bits": 4, "group_size": 18446744073709551615})",
+         "must be a whole number"},
         {R"({"quant_method": "gptq", "bits": 4, "desc_act": true})", "desc_act"},
+        {R"({"quant_method": "awq", "bits": 4, "zero_point": false})", "zero_point): is false"},
         {R"({"quant_method": "awq", "bits": 4, "version": "gemv"})", "is gemv, must be gemm"},
         {R"({"quant_method": "fp8", "fmt": "e5m2"})", "is e5m2, must be e4m3"},
         {R"({"quant_method": "fp8", "weight_block_size": [128]})", "must be two sizes"},

@@ -166,7 +166,8 @@ TEST_F(Mutation, EveryTemplateEnds) {
   limits.maxValueBytes = 4 << 20;
   limits.maxOutputBytes = 1 << 20;
   size_t rendered = 0;
-  for (int i = cases ? std::atoi(cases) : usualCases; i > 0; --i) {
+  const int all = cases ? std::atoi(cases) : usualCases;
+  for (int i = all; i > 0; --i) {
     std::string text = mutated();
     auto before = std::chrono::steady_clock::now();
     std::string result = render(text, context, limits);
@@ -177,5 +178,5 @@ TEST_F(Mutation, EveryTemplateEnds) {
     else
       ++rendered;
   }
-  EXPECT_GT(rendered, size_t(20)); // not all of them are broken beyond reading
+  EXPECT_GT(rendered, size_t(all / 100)); // not all of them are broken beyond reading
 }

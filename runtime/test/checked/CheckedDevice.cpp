@@ -174,12 +174,12 @@ void CheckedStream::multiply(Product &product, const ProductOperands &operands) 
   give("a product", touched, [this, &p, yBytes, inPlace](const std::vector<char *> &at) {
     if (!inPlace)
       memset(at[2], 0xff, yBytes);
-    device_.innerStream_->multiply(*p.inner, {at[0], at[1], at[2], p.spec.bias ? at[3] : nullptr,
-                                              !p.spec.addend ? nullptr
-                                              : inPlace      ? at[2]
-                                                             : at[p.spec.bias ? 4 : 3],
-                                              p.spec.groups ? reinterpret_cast<const int32_t *>(at[3])
-                                                            : nullptr});
+    device_.innerStream_->multiply(*p.inner,
+                                   {at[0], at[1], at[2], p.spec.bias ? at[3] : nullptr,
+                                    !p.spec.addend ? nullptr
+                                    : inPlace      ? at[2]
+                                                   : at[p.spec.bias ? 4 : 3],
+                                    p.spec.groups ? reinterpret_cast<const int32_t *>(at[3]) : nullptr});
   });
 }
 

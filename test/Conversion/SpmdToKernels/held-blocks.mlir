@@ -42,3 +42,27 @@ func.func @step(%x: tensor<4x32xf32> {graph.kind = #graph.kind<input>, graph.nam
   %0 = graph.linear %x, %w contract = 1 : (tensor<4x32xf32>, tensor<32x32xf32>) -> tensor<4x32xf32>
   return %0 : tensor<4x32xf32>
 }
+
+// -----
+
+// Of experts too: rows of the matrix are the outputs of one after those of another, in one tensor or in one for each. Their rows are multiplied by group.
+// CHECK: graph.parameter @up {{.*}}exec.held = ["Q8_0"]{{.*}}exec.pack = 2
+// CHECK: graph.parameter @down {{.*}}exec.held = ["Q4_0"]{{.*}}exec.pack = 2
+graph.parameter @up : tensor<2x64x32xf32> from [#graph.source<"up", file = [2, 64, 32]>] {graph.held = ["Q8_0"]}
+graph.parameter @down : tensor<2x32x64xf32> from [#graph.source<"down.0", file = [32, 64], reshape = [1, 32, 64]>, #graph.source<"down.1", file = [32, 64], reshape = [1, 32, 64]>] {graph.held = ["Q4_0"]}
+// CHECK-LABEL: func.func @experts
+// CHECK: %[[GROUPS:.*]]:4 = exec.launch @group_rows
+// CHECK: %[[UP:.*]] = exec.matmul m = 12 n = 64 k = 32 ins(%{{.*}} : tensor<12x32xf32>) packed @up starts(%[[GROUPS]]#3 : tensor<3xi32>)
+// CHECK: exec.matmul m = 12 n = 32 k = 64 ins(%[[UP]] : tensor<12x64xf32>) packed @down starts(%[[GROUPS]]#3 : tensor<3xi32>)
+func.func @experts(%x: tensor<1x6x32xf32> {graph.kind = #graph.kind<input>, graph.name = "x"},
+    %ids: tensor<1x6x2xi32> {graph.kind = #graph.kind<input>, graph.name = "ids"},
+    %shares: tensor<1x6x2xf32> {graph.kind = #graph.kind<input>, graph.name = "shares"},
+    %up: tensor<2x64x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "up"},
+    %down: tensor<2x32x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "down"})
+    -> (tensor<1x6x32xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %r = graph.dispatch %x, %ids : (tensor<1x6x32xf32>, tensor<1x6x2xi32>) -> tensor<1x6x2x32xf32>
+  %h = graph.expert_linear %r, %up, %ids : (tensor<1x6x2x32xf32>, tensor<2x64x32xf32>, tensor<1x6x2xi32>) -> tensor<1x6x2x64xf32>
+  %d = graph.expert_linear %h, %down, %ids : (tensor<1x6x2x64xf32>, tensor<2x32x64xf32>, tensor<1x6x2xi32>) -> tensor<1x6x2x32xf32>
+  %y = graph.combine %d, %ids, %shares : (tensor<1x6x2x32xf32>, tensor<1x6x2xi32>, tensor<1x6x2xf32>) -> tensor<1x6x32xf32>
+  return %y : tensor<1x6x32xf32>
+}

@@ -103,7 +103,7 @@ func.func @f(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>, %i: index) {
 graph.parameter @w : tensor<16x8xf32> from [#graph.source<"w", file = [16, 8]>]
 func.func @packed_the_other_way(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
   // expected-error @+1 {{reads a packed parameter transposed; those have one orientation}}
-  %0 = "exec.matmul"(%x, %y) <{m = 2 : i64, n = 16 : i64, k = 8 : i64, param = @w, weight_transposed, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 1>}>
+  %0 = "exec.matmul"(%x, %y) <{m = 2 : i64, n = 16 : i64, k = 8 : i64, param = @w, weight_transposed, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 1>}>
     : (tensor<2x8xf32>, tensor<2x16xf32>) -> tensor<2x16xf32>
   return
 }
@@ -131,5 +131,39 @@ graph.parameter @w : tensor<16x4x2xf32> from [#graph.source<"w", file = [16, 4, 
 func.func @held_as_another_matrix(%x: tensor<2x8xf32>, %y: tensor<2x16xf32>) {
   // expected-error @+1 {{takes 16 rows of @w, which is held as 64 x 2}}
   %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %s: tensor<4xi32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{weight 'tensor<16x8xf32>' is no 48 x 8 matrix}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) starts(%s : tensor<4xi32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %s: tensor<2xi64>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{has starts 'tensor<2xi64>'; they are i32, one more than groups}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) starts(%s : tensor<2xi64>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x8xf32>, %w: tensor<16x8xf32>, %s: tensor<2xi32>, %b: tensor<16xf32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{is by group, and transposes or adds something}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x, %w : tensor<2x8xf32>, tensor<16x8xf32>) starts(%s : tensor<2xi32>) bias(%b : tensor<16xf32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+// A packed parameter has the rows of all groups.
+graph.parameter @w : tensor<32x8xf32> from [#graph.source<"w", file = [32, 8]>]
+func.func @f(%x: tensor<2x8xf32>, %s: tensor<4xi32>, %y: tensor<2x16xf32>) {
+  // expected-error @+1 {{takes 384 elements of @w, which has 256}}
+  %0 = exec.matmul m = 2 n = 16 k = 8 ins(%x : tensor<2x8xf32>) packed @w starts(%s : tensor<4xi32>) outs(%y : tensor<2x16xf32>) -> tensor<2x16xf32>
   return
 }

@@ -40,6 +40,10 @@ func.func @kernels(%x: tensor<2x8xf32>, %ids: tensor<2xi32>, %cache: tensor<4x8x
   %zero = arith.constant 0 : index
   // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}} : tensor<2x8xf32>) packed @w[%{{.*}}] outs(%{{.*}} : tensor<2x16xf32>) -> tensor<2x16xf32>
   %y = exec.matmul m = 2 n = 16 k = 8 ins(%h : tensor<2x8xf32>) packed @w[%zero] outs(%e2 : tensor<2x16xf32>) -> tensor<2x16xf32>
+  // CHECK: exec.matmul m = 2 n = 4 k = 8 ins(%{{.*}} : tensor<2x8xf32>) packed @w[%{{.*}}] starts(%{{.*}} : tensor<5xi32>) outs(%{{.*}} : tensor<2x4xf32>) -> tensor<2x4xf32>
+  %starts = tensor.empty() : tensor<5xi32>
+  %e4 = tensor.empty() : tensor<2x4xf32>
+  %grouped = exec.matmul m = 2 n = 4 k = 8 ins(%h : tensor<2x8xf32>) packed @w[%zero] starts(%starts : tensor<5xi32>) outs(%e4 : tensor<2x4xf32>) -> tensor<2x4xf32>
   // CHECK: exec.matmul m = 2 n = 16 k = 8 ins(%{{.*}} : tensor<2x8xf32>) packed @w[%{{.*}}] addend(%{{.*}} : tensor<2x16xf32>) outs(%{{.*}} : tensor<2x16xf32>) -> tensor<2x16xf32>
   %sum = exec.matmul m = 2 n = 16 k = 8 ins(%h : tensor<2x8xf32>) packed @w[%zero] addend(%y : tensor<2x16xf32>) outs(%e2 : tensor<2x16xf32>) -> tensor<2x16xf32>
   // CHECK: exec.reshape %{{.*}} : tensor<2x8xf32> -> tensor<8xf32>

@@ -5,6 +5,7 @@
 #include "tessera/Reference/Interpreter.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 
 #include <map>
 
@@ -49,12 +50,11 @@ struct Text {
 
   Text(int64_t chunk, const char *cache) {
     Program program(kModel);
-    graph::BuildGenerateStepOptions options;
-    options.chunk = chunk;
-    options.cache = cache;
+    static const bool registered = (graph::registerBuildGenerateStep(), true);
+    (void)registered;
     PassManager pm(&program.context);
-    pm.addPass(graph::createBuildGenerateStep(options));
-    if (failed(pm.run(*program.module))) {
+    std::string pass = "graph-build-generate-step{chunk=" + std::to_string(chunk) + " cache=" + cache + "}";
+    if (failed(parsePassPipeline(pass, pm)) || failed(pm.run(*program.module))) {
       ADD_FAILURE() << "there is no step in chunks of " << chunk;
       return;
     }

@@ -296,7 +296,7 @@ static LogicalResult verifyGroups(MatmulOp op) {
     return success();
   auto type = cast<ShapedType>(op.getStarts().getType());
   if (!type.getElementType().isSignlessInteger(32) || type.getRank() != 1 || op.getGroups() < 1)
-    return op.emitOpError() << "has starts " << Type(type) << "; groups + 1 numbers of i32 say where rows begin";
+    return op.emitOpError() << "has starts " << Type(type) << "; they are i32, one more than groups";
   if (op.getInputTransposed() || op.getWeightTransposed() || op.hasEpilogue())
     return op.emitOpError("is by group, and transposes or adds something; such a product only multiplies");
   return success();
@@ -320,7 +320,8 @@ LogicalResult MatmulOp::verify() {
     return failure();
   int64_t rows = n * std::max<int64_t>(getGroups(), 1);
   if (getWeight() && numElements(getWeight()) != rows * k)
-    return emitOpError() << "weight " << getWeight().getType() << " is no " << rows << " x " << k << " matrix";
+    return emitOpError() << "weight " << getWeight().getType() << " is no " << rows << " x " << k
+                         << " matrix";
   if (failed(verifyProductType(*this, "input", elementType(getInput()))) ||
       failed(verifyProductType(*this, "output", elementType(getOutput()))) ||
       (getWeight() && failed(verifyProductType(*this, "weight", elementType(getWeight())))))
@@ -350,10 +351,9 @@ LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (failed(verifyPacked(*this, getParamAttr(), getLayer(), rows * int64_t(getK()), tables)))
     return failure();
   graph::ParameterOp parameter = lookupParameter(*this, getParamAttr(), tables);
-  if (PackedMatrix matrix = packedMatrix(parameter);
-      parameter->hasAttr(kPackAttr) && matrix.rows != rows)
-    return emitOpError() << "takes " << rows << " rows of " << getParamAttr()
-                         << ", which is held as " << matrix.rows << " x " << matrix.columns;
+  if (PackedMatrix matrix = packedMatrix(parameter); parameter->hasAttr(kPackAttr) && matrix.rows != rows)
+    return emitOpError() << "takes " << rows << " rows of " << getParamAttr() << ", which is held as "
+                         << matrix.rows << " x " << matrix.columns;
   return verifyProductType(*this, "parameter", heldType(parameter).getElementType());
 }
 

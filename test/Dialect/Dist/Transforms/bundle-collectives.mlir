@@ -101,7 +101,11 @@ func.func @left_alone(%a: !big, %b: !big, %c: !vx, %d: !vy, %e: !vx, %f: !bigw) 
   %4 = graph.reduce sum %d dims = [0] : (!vy) -> !psy
   %5 = dist.all_reduce %4 axes = {"y"} : !psy -> !s
   %6 = graph.mul %f, %3 : (!bigw, !s) -> !bigw
-  %7 = graph.reduce sum %e dims = [0] : (!vx) -> !ps
+  // What this sums up is there later than what waits for the first sum could be.
+  %e1 = graph.add %e, %e : (!vx, !vx) -> !vx
+  %e2 = graph.add %e1, %e : (!vx, !vx) -> !vx
+  %e3 = graph.add %e2, %e : (!vx, !vx) -> !vx
+  %7 = graph.reduce sum %e3 dims = [0] : (!vx) -> !ps
   %8 = dist.all_reduce %7 axes = {"x"} : !ps -> !s
   return %0, %1, %3, %5, %6, %8 : !bigw, !bigw, !s, !s, !bigw, !s
 }

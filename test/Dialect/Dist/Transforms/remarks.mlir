@@ -3,7 +3,7 @@
 
 // CHECK-DAG: annotate{{.*}}x [batch, vocab] is seeded with [dp/tp]
 // CHECK-DAG: Missed{{.*}}axis ep of size 2 shards no argument: ranks along it do the same work
-// CHECK-DAG: propagate{{.*}}graph.exp: a value lies [dp/tp]
+// CHECK-DAG: propagate{{.*}}result of exp lies [dp/tp], through exp
 // CHECK-DAG: Missed{{.*}}gather{{.*}}[dp/tp] -> [dp/-], 384 bytes received per rank: softmax needs vocab whole, not over {tp}
 // CHECK-DAG: collective{{.*}}AG to [dp/-], 384 bytes received per rank: softmax needs vocab whole, not over {tp}
 func.func @f(%x: tensor<4x64xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "vocab"]}) -> tensor<4x64xf32> {

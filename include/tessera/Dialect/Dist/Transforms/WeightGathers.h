@@ -17,6 +17,9 @@
 
 namespace tessera::dist {
 
+/// The parameter that a value is, or is a layer of, in another layout or seen otherwise; null if it is none.
+mlir::BlockArgument storedWeight(mlir::Value value);
+
 struct GatheredWeight {
   mlir::BlockArgument weight; ///< of a function
   int times = 0;              ///< gathers in the text of the function; those in a loop once

@@ -240,6 +240,13 @@ private:
            });
   }
 
+  /// Some item speaks of the value, or of one of its dimensions in all values.
+  bool isAsked(const ShardableValue &subject) const {
+    return items.pins(subject) || llvm::any_of(subject.dims, [&](StringRef dim) {
+             return !dim.empty() && items.find(subject, dim);
+           });
+  }
+
   LogicalResult annotateNamed(graph::NameOp op) {
     ShardableValue subject = subjects.of(op);
     if (op.getInner() && !items.pins(subject) &&
@@ -250,6 +257,8 @@ private:
     }
     if (failed(items.checkSameValue(op)))
       return failure();
+    if (!isAsked(subject) && !isStored(subject)) // a name is no wish: placement decides
+      return success();
     bool seeded;
     auto sharding = seed(subject, seeded);
     if (failed(sharding))

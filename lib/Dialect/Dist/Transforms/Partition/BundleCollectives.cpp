@@ -123,7 +123,10 @@ private:
     place.clear();
     for (auto [i, op] : llvm::enumerate(order))
       place[op] = i;
-    llvm::sort(small, [&](Operation *a, Operation *b) { return place[a] < place[b]; });
+    countSteps(block);
+    llvm::sort(small, [&](Operation *a, Operation *b) {
+      return std::pair(step[a], place[a]) < std::pair(step[b], place[b]);
+    });
     SmallVector<Members> groups;
     for (Operation *op : small) {
       auto *group = llvm::find_if(groups, [&](const Members &members) { return mayJoin(members, op); });
@@ -141,7 +144,24 @@ private:
     return true;
   }
 
-  /// `op` does what `members` do, does not wait for them, and what waits for them meanwhile is little.
+  /// Counts, for each op of `block`, how many ops one after another it waits for: the step at which it can
+  /// begin, however independent ops are ordered.
+  void countSteps(Block &block) {
+    step.clear();
+    for (Operation &op : block) {
+      int64_t begins = 0;
+      op.walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (Operation *maker = operand.getDefiningOp())
+            if (Operation *here = block.findAncestorOpInBlock(*maker); here && here != &op)
+              begins = std::max(begins, step.lookup(here) + 1);
+      });
+      step[&op] = begins;
+    }
+  }
+
+  /// `op` does what `members` do, does not wait for them, and what waits for them meanwhile is little: of
+  /// what could begin before `op` can.
   bool mayJoin(const Members &members, Operation *op) const {
     if (!isSameKind(members.front(), op))
       return false;
@@ -150,7 +170,7 @@ private:
       return false;
     double limit = kWaiting * smallBytes(op);
     for (Operation *waits : waiting)
-      if (place.lookup(waits) < place.lookup(op))
+      if (step.lookup(waits) < step.lookup(op))
         for (Type type : waits->getResultTypes()) {
           auto tensor = dyn_cast<RankedTensorType>(type);
           if (!tensor || (limit -= arrayBytes(tensor)) < 0)
@@ -280,6 +300,7 @@ private:
   Mesh mesh;
   Machine machine;
   DenseMap<Operation *, size_t> place; ///< in the canonical order of the block
+  DenseMap<Operation *, int64_t> step; ///< at which an op of the block can begin
 };
 
 struct BundlePass : public tessera::dist::impl::DistBundleCollectivesPassBase<BundlePass> {

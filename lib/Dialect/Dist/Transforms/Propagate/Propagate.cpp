@@ -10,6 +10,7 @@
 #include "tessera/Analysis/Sharding/Propagation.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -279,8 +280,41 @@ private:
     opOf.push_back(op);
   }
 
+  /// What people call each tensor; of one that is several values (a loop's place) the first.
+  std::map<int, std::string> tensorTexts() {
+    std::map<int, std::string> texts;
+    auto give = [&](Value value, const std::string &text) {
+      if (auto it = tensors.find(value); it != tensors.end())
+        texts.try_emplace(it->second, text);
+    };
+    for (auto function : module.getOps<func::FuncOp>()) {
+      for (BlockArgument arg : function.getArguments()) {
+        auto name = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
+        give(arg, name ? name.str() : placeText(function, "argument", arg.getArgNumber()));
+      }
+      for (auto [i, tensor] : llvm::enumerate(functionResults[function])) {
+        auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
+        texts.try_emplace(tensor, name ? name.str() : placeText(function, "result", i));
+      }
+      function.walk([&](Operation *op) {
+        StringRef made = op->getName().stripDialect();
+        auto given = dyn_cast<graph::NameOp>(op);
+        StringRef name = given ? given.getName() : graph::callName(op->getLoc());
+        for (Value result : op->getResults())
+          give(result, name.empty() ? ("result of " + made).str() : name.str());
+        for (Region &region : op->getRegions())
+          for (BlockArgument arg : region.getArguments())
+            give(arg, (made + "'s argument " + Twine(arg.getArgNumber())).str());
+      });
+    }
+    return texts;
+  }
+
   /// One remark per op: the last word on each tensor, with the op it came through.
   void explain(ArrayRef<PropagationStep> trace) {
+    if (!module.getContext()->getRemarkEngine())
+      return;
+    std::map<int, std::string> texts = tensorTexts();
     std::map<int, const PropagationStep *> last;
     for (const PropagationStep &step : trace)
       last[step.tensor] = &step;
@@ -291,8 +325,11 @@ private:
       Sharding sharding = graph.tensors[tensor].sharding;
       for (DimSharding &dim : sharding.dims)
         dim.open = false;
+      auto function = dyn_cast<func::FuncOp>(op);
       dist::explain(op->getLoc(), "propagate",
-                    op->getName().getStringRef().str() + ": a value lies " + toString(sharding, mesh));
+                    llvm::formatv("{0} lies {1}, {2}", texts[tensor], toString(sharding, mesh),
+                                  function ? ("as it is handed on in @" + function.getSymName()).str()
+                                           : ("through " + op->getName().stripDialect()).str()));
     }
   }
 

@@ -21,9 +21,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
-namespace {
-/// The parameter that a value is, or is a layer of, in another layout or seen otherwise; null if it is none.
-BlockArgument weightOf(Value value) {
+BlockArgument dist::storedWeight(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (op->getNumOperands() != 1 || op->getNumRegions() != 0)
       return {};
@@ -31,15 +29,18 @@ BlockArgument weightOf(Value value) {
   }
   auto arg = cast<BlockArgument>(value);
   Operation *parent = arg.getOwner()->getParentOp();
+  if (!parent)
+    return {};
   if (isa<func::FuncOp>(parent))
     return graph::argumentKind(arg) == graph::Kind::Parameter ? arg : BlockArgument();
   if (auto flow = dyn_cast<DataFlowOpInterface>(parent))
     for (const StackEdge &edge : flow.getStackEdges())
       if (llvm::is_contained(edge.slices, value))
-        return weightOf(edge.stack);
+        return storedWeight(edge.stack);
   return {};
 }
 
+namespace {
 /// The gathers of one weight that are not themselves of a gathered one.
 struct Gathers {
   SmallVector<AllGatherOp> first;
@@ -77,7 +78,7 @@ std::string textOf(const Gathers &gathers, const Mesh &mesh) {
 std::vector<GatheredWeight> tessera::dist::gatheredWeights(ModuleOp module, const Mesh &mesh) {
   llvm::MapVector<BlockArgument, Gathers> found;
   module.walk<WalkOrder::PreOrder>([&](AllGatherOp gather) {
-    BlockArgument weight = weightOf(gather.getInput());
+    BlockArgument weight = storedWeight(gather.getInput());
     if (!weight)
       return;
     Gathers &gathers = found[weight];

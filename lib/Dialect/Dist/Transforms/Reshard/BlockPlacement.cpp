@@ -4,6 +4,7 @@
 #include "Explain.h"
 
 #include "tessera/AutoParallel/SearchWork.h"
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Interfaces/Interfaces.h"
 #include "tessera/Support/TypeSizes.h"
 
@@ -72,6 +73,7 @@ private:
     entry.elementBytes = double(elementBytes(type));
     entry.sharding = std::move(sharding);
     entry.fixed = fixed;
+    entry.isWeight = fixed && storedWeight(value);
     program.values.push_back(std::move(entry));
     return ids[value] = int(program.values.size()) - 1;
   }

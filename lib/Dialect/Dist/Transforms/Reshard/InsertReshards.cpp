@@ -170,7 +170,11 @@ private:
       dist::explain(op.getLoc(), "reshard", message);
   }
 
-  static StringRef shortName(Operation *op) { return op->getName().stripDialect(); }
+  /// A name that a value was given is no op that somebody wrote: the value is meant.
+  static StringRef shortName(Operation *op) {
+    auto given = dyn_cast<graph::NameOp>(op);
+    return given ? given.getName() : op->getName().stripDialect();
+  }
 
   void reshardOperand(OpOperand &operand, const Sharding &to, StringRef who) {
     operand.set(reshard(operand.get(), to, who, operand.getOwner()));

@@ -75,12 +75,20 @@ void PinConflicts::tell(const Path &path, Value from, Value to, StringRef name) 
   }
   if (bytes <= 0)
     return;
-  explainMissed(to.getLoc(), "pins",
-                llvm::formatv("{0} pinned to {1} and {2} pinned to {3} do not agree: {4} between them, a "
-                              "rank receives {5:F0} bytes",
-                              pins.lookup(from), toString(before, mesh), name, toString(after, mesh),
-                              between.empty()
-                                  ? std::string("no op is")
-                                  : llvm::join(between, ", ") + (between.size() == 1 ? " is" : " are"),
-                              bytes));
+  const std::string first = pins.lookup(from), ops = llvm::join(between, ", ");
+  if (before.samePlacement(after)) {
+    std::string who = first == name
+                          ? first + " is pinned to " + toString(before, mesh) + " twice"
+                          : first + " and " + name.str() + " are pinned to " + toString(before, mesh);
+    return explainMissed(to.getLoc(), "pins",
+                         llvm::formatv("{0}; {1} between the two run otherwise: a rank receives {2:F0} bytes",
+                                       who, ops, bytes));
+  }
+  explainMissed(
+      to.getLoc(), "pins",
+      llvm::formatv("{0} pinned to {1} and {2} pinned to {3} do not agree: {4} between them, a "
+                    "rank receives {5:F0} bytes",
+                    first, toString(before, mesh), name, toString(after, mesh),
+                    between.empty() ? std::string("no op is") : ops + (between.size() == 1 ? " is" : " are"),
+                    bytes));
 }

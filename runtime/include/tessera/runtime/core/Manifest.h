@@ -174,8 +174,8 @@ struct MatmulSpec {
   bool addend = false; // [m, n]; may be y's own memory
   ProductFunction function = ProductFunction::None;
   // Not 0: by group. Rows of x lie one group's after the other's, the weight is [groups * n, k], and each
-  // group's rows are multiplied with its n rows of that; how many each has is data (starts, i32 [groups + 1]).
-  // Rows that no group has are 0. Nothing is transposed or added.
+  // group's rows are multiplied with its n rows of that; how many each has is data (starts, i32 [groups +
+  // 1]). Rows that no group has are 0. Nothing is transposed or added.
   int64_t groups = 0;
   int64_t weightRows() const { return groups ? groups * n : n; }
 };
@@ -253,8 +253,8 @@ struct EntrySpec {
 struct GenerateSpec {
   int64_t batch = 1, chunk = 1, maxSeqLen = 1, vocab = 1;
   std::vector<int64_t> eos;
-  // By how many positions a row may go back from the end of what was written of it, and find all that it sees;
-  // its beginning sees nothing, and may be gone back to in any case. None: by any number.
+  // By how many positions a row may go back from the end of what was written of it, and find all that it
+  // sees; its beginning sees nothing, and may be gone back to in any case. None: by any number.
   std::optional<int64_t> rewind;
   // Entries that take prompts, by the positions of a row that they take; ascending, the last one takes
   // `chunk`. `prompt` is that one.

@@ -1,0 +1,28 @@
+// Manifests that are refused.
+#ifndef TESSERA_RUNTIME_TEST_MANIFESTREFUSALS_H
+#define TESSERA_RUNTIME_TEST_MANIFESTREFUSALS_H
+
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/Manifest.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera::runtime {
+
+// Replaces one piece of the text and expects an error that contains `why`.
+inline void expectRefusedIn(std::string text, const std::string &piece, const std::string &by,
+                            const std::string &why) {
+  size_t at = text.find(piece);
+  ASSERT_NE(at, std::string::npos) << piece;
+  text.replace(at, piece.size(), by);
+  try {
+    Manifest::parse(text);
+    ADD_FAILURE() << "accepted: " << by;
+  } catch (const Error &e) {
+    EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+    EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
+  }
+}
+
+} // namespace tessera::runtime
+#endif
