@@ -1,8 +1,5 @@
 // What the runtime reads of the manifests of pipelines and their stages, and what it refuses.
-#include "tessera/runtime/core/Error.h"
-#include "tessera/runtime/core/Manifest.h"
-
-#include <gtest/gtest.h>
+#include "ManifestRefusals.h"
 
 namespace tessera::runtime {
 namespace {
@@ -67,20 +64,6 @@ const char *const generatingWhole =
     "stages": [{"program": 0, "first_layer": 0, "layers": 4, "at": 0}, {"program": 1, "first_layer": 4, "layers": 0, "at": 1}], "shared": [],
     "groups": 2}})";
 
-void expectRefused(std::string text, const std::string &piece, const std::string &by,
-                   const std::string &why) {
-  size_t at = text.find(piece);
-  ASSERT_NE(at, std::string::npos) << piece;
-  text.replace(at, piece.size(), by);
-  try {
-    Manifest::parse(text);
-    ADD_FAILURE() << "accepted: " << by;
-  } catch (const Error &e) {
-    EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
-    EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
-  }
-}
-
 TEST(PipelineManifest, ReadsTheStagesOfAPipeline) {
   Manifest m = Manifest::parse(whole);
   ASSERT_TRUE(m.pipeline);
@@ -115,7 +98,7 @@ TEST(PipelineManifest, ReadsThePartsOfAStep) {
 
 TEST(PipelineManifest, RefusesPipelinesThatDoNotAddUp) {
   auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
-    expectRefused(whole, piece, by, why);
+    expectRefusedIn(whole, piece, by, why);
   };
   refused("\"axis\": \"pp\"", "\"axis\": \"qq\"", "axis qq does not fit the mesh pp=2,dp=2");
   refused("\"arena_bytes\": 0", "\"arena_bytes\": 64", "entries beside those of its stages");
@@ -137,7 +120,7 @@ TEST(PipelineManifest, RefusesPipelinesThatDoNotAddUp) {
 
 TEST(PipelineManifest, RefusesPartsThatNothingCarriesOut) {
   auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
-    expectRefused(stage, piece, by, why);
+    expectRefusedIn(stage, piece, by, why);
   };
   refused("\"whole\": 128", "\"whole\": 8192", "no part of the arena");
   refused("\"whole\": 128", "\"whole\": 64", "lies in the slot of a micro-batch and behind it");
@@ -186,7 +169,7 @@ TEST(PipelineManifest, ReadsStagesThatGenerate) {
 
 TEST(PipelineManifest, RefusesStagesThatDoNotGenerate) {
   auto refused = [](const std::string &piece, const std::string &by, const std::string &why) {
-    expectRefused(generating, piece, by, why);
+    expectRefusedIn(generating, piece, by, why);
   };
   refused("\"role\": \"next\"", "\"role\": \"prompt\"", "has the role of entry prefill");
   refused("\"role\": \"next\", \"stage_part\": \"forward\"",
@@ -200,7 +183,7 @@ TEST(PipelineManifest, RefusesStagesThatDoNotGenerate) {
   refused("\"generate\": {\"batch\": 3, \"chunk\": 4, \"max_seq_len\": 8, \"vocab\": 7},", "",
           "the program does not generate text");
   auto wholeRefused = [](const std::string &piece, const std::string &by, const std::string &why) {
-    expectRefused(generatingWhole, piece, by, why);
+    expectRefusedIn(generatingWhole, piece, by, why);
   };
   wholeRefused("\"lists\": []", "\"lists\": [\"0F0\", \"1F0\"]", "has 2 lists");
   wholeRefused("[[\"pp\", 2]]", "[[\"pp\", 3]]", "has 2 stages on 3 ranks");
