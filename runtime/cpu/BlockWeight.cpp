@@ -178,10 +178,12 @@ static BlockUnits unitsOf(const BlockWeight &weight, const void *layer, std::vec
           phases.data()};
 }
 
-static const BlockKernelSet &kernelsFor(const void *layer) {
-  int32_t type = static_cast<const BlockHeader *>(layer)->type;
-  return gemmKernels().blocks[type - int32_t(DType::Q8_0)];
+// In the tables of kernels.
+static int32_t typeIndex(const void *layer) {
+  return static_cast<const BlockHeader *>(layer)->type - int32_t(DType::Q8_0);
 }
+
+static const BlockKernelSet &kernelsFor(const void *layer) { return gemmKernels().blocks[typeIndex(layer)]; }
 
 void BlockWeight::readRow(const void *layer, int64_t i, float *out, std::vector<float> &panel) const {
   const BlockHeader &header = headerOf(layer);
@@ -199,50 +201,103 @@ void BlockWeight::readRow(const void *layer, int64_t i, float *out, std::vector<
   }
 }
 
-BlockProduct::BlockProduct(const BlockWeight &weight, int64_t m, int threads)
-    : weight_(weight), m_(m), panels_(size_t(threads)) {}
+BlockProduct::BlockProduct(const BlockWeight &weight, int64_t m, int threads, bool bfloat16)
+    : weight_(weight), m_(m), panels_(size_t(threads)), bfloat16_(bfloat16 && blockPairKernels()),
+      pairPanels_(size_t(threads)) {}
 
-void BlockProduct::place(const void *layer, const float *x, int64_t rows) {
+// Whether rows of x are used as they are: their columns stand where the layer's are.
+bool BlockProduct::setLayer(const void *layer) {
   const BlockHeader &header = headerOf(layer);
   layer_ = layer;
-  DType type = DType(header.type);
-  BlockLayout layout(type, weight_.n, weight_.columns);
+  BlockLayout layout(DType(header.type), weight_.n, weight_.columns);
   bytes_ = layout.bytes;
-  const int64_t perChunk = layout.blocks * io::kSubBlock, length = weight_.columns.length;
-  bool inPlace = perChunk == length || header.chunks == 1;
+  placedColumns_ = layout.columns;
+  const int64_t perChunk = layout.blocks * io::kSubBlock;
+  bool inPlace = perChunk == weight_.columns.length || header.chunks == 1;
   for (int32_t c = 0; c < header.chunks; ++c)
     inPlace &= header.of()[c].place % io::kSubBlock == 0 && header.of()[c].count == perChunk;
+  return inPlace;
+}
+
+void BlockProduct::place(const void *layer, const float *x, int64_t rows) {
   x_ = x;
-  placedColumns_ = layout.columns;
-  if (!inPlace) {
-    placed_.assign(size_t(rows * layout.columns), 0.0f);
-    for (int64_t r = 0; r < rows; ++r)
-      for (int32_t c = 0; c < header.chunks; ++c)
-        std::copy_n(x + r * weight_.k + c * length, header.of()[c].count,
-                    placed_.data() + r * layout.columns + c * perChunk +
-                        header.of()[c].place % io::kSubBlock);
-    x_ = placed_.data();
+  if (setLayer(layer))
+    return;
+  const BlockHeader &header = headerOf(layer);
+  const int64_t perChunk = placedColumns_ / header.chunks, length = weight_.columns.length;
+  placed_.assign(size_t(rows * placedColumns_), 0.0f);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int32_t c = 0; c < header.chunks; ++c)
+      std::copy_n(x + r * weight_.k + c * length, header.of()[c].count,
+                  placed_.data() + r * placedColumns_ + c * perChunk + header.of()[c].place % io::kSubBlock);
+  x_ = placed_.data();
+}
+
+// Numbers that are bfloat16 already.
+static void toPairs(const float *from, int64_t count, uint32_t *to) {
+  for (int64_t i = 0; i < count / 2; ++i) {
+    uint32_t words[2];
+    memcpy(words, from + 2 * i, sizeof words);
+    to[i] = words[0] >> 16 | (words[1] & 0xFFFF0000u);
   }
 }
 
+// Sums of x over sub-blocks; those of float32 and those of bfloat16 add up in one order.
+static float addSubBlock(const float *x) {
+  float part[8] = {};
+  for (int64_t e = 0; e < io::kSubBlock; e += 8)
+    for (int64_t i = 0; i < 8; ++i)
+      part[i] += x[e + i];
+  return ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
+}
+static float addSubBlock(const uint32_t *pairs) {
+  float even[4] = {}, odd[4] = {};
+  for (int64_t e = 0; e < io::kSubBlock / 2; e += 4) {
+    uint32_t words[8];
+    float wide[8];
+    for (int64_t i = 0; i < 4; ++i) {
+      words[i] = pairs[e + i] << 16;
+      words[4 + i] = pairs[e + i] & 0xFFFF0000u;
+    }
+    memcpy(wide, words, sizeof wide);
+    for (int64_t i = 0; i < 4; ++i) {
+      even[i] += wide[i];
+      odd[i] += wide[4 + i];
+    }
+  }
+  return ((even[0] + even[2]) + (odd[0] + odd[2])) + ((even[1] + even[3]) + (odd[1] + odd[3]));
+}
+
 void BlockProduct::addUp(int64_t row, int64_t rows) {
-  if (rows > kFewRows)
-    return;
+  if (rows > kFewRows) {
+    if (!bfloat16_)
+      return;
+    madePairs_.resize(size_t(m_ * placedColumns_ / 2));
+    pairs_ = madePairs_.data();
+    toPairs(x_ + row * placedColumns_, rows * placedColumns_, madePairs_.data() + row * placedColumns_ / 2);
+  }
   const int64_t blocks = placedColumns_ / io::kSubBlock;
   sums_.resize(size_t(m_ * blocks));
-  for (int64_t b = row * blocks; b < (row + rows) * blocks; ++b) {
-    float part[8] = {};
-    for (int64_t e = 0; e < io::kSubBlock; e += 8)
-      for (int64_t i = 0; i < 8; ++i)
-        part[i] += x_[b * io::kSubBlock + e + i];
-    sums_[size_t(b)] =
-        ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
-  }
+  for (int64_t b = row * blocks; b < (row + rows) * blocks; ++b)
+    sums_[size_t(b)] = addSubBlock(x_ + b * io::kSubBlock);
 }
 
 void BlockProduct::begin(const void *layer, const float *x) {
   place(layer, x, m_);
   addUp(0, m_);
+}
+
+bool BlockProduct::beginBfloat16(const void *layer, const void *x) {
+  if (!bfloat16_ || m_ <= kFewRows || !setLayer(layer))
+    return false;
+  pairs_ = static_cast<const uint32_t *>(x);
+  if (!blockPairKernels()[typeIndex(layer)].readsSums)
+    return true;
+  const int64_t blocks = placedColumns_ / io::kSubBlock;
+  sums_.resize(size_t(m_ * blocks));
+  for (int64_t b = 0; b < m_ * blocks; ++b)
+    sums_[size_t(b)] = addSubBlock(pairs_ + b * io::kSubBlock / 2);
+  return true;
 }
 
 // Rows of x and of y; units and columns of y as those of `units`.
@@ -253,6 +308,8 @@ void BlockProduct::multiply(const BlockUnits &units, int part, int64_t row, int6
   if (rows <= kFewRows)
     return kernelsFor(layer_).fewRows(units, rows, x, sums_.data() + row * (placedColumns_ / io::kSubBlock),
                                       y, begin, end);
+  if (bfloat16_)
+    return multiplyPairs(units, part, row, rows, begin, end, y);
   const int64_t columns = units.chunks * units.blocks * io::kSubBlock, stride = kernels.panelRows;
   std::vector<float> &panel = panels_[size_t(part)];
   panel.resize(size_t(columns * stride));
@@ -263,6 +320,24 @@ void BlockProduct::multiply(const BlockUnits &units, int part, int64_t row, int6
     int64_t first = unit * io::kUnitRows;
     kernels.panelColumns(rows, columns, x, panel.data(), stride, y + first, units.n,
                          std::min(count * io::kUnitRows, units.n - first));
+    unit += count;
+  }
+}
+
+void BlockProduct::multiplyPairs(const BlockUnits &units, int part, int64_t row, int64_t rows, int64_t begin,
+                                 int64_t end, float *y) {
+  const BlockPairKernels &kernels = blockPairKernels()[typeIndex(layer_)];
+  const int64_t blocks = units.chunks * units.blocks, stride = gemmKernels().panelRows;
+  std::vector<uint32_t> &panel = pairPanels_[size_t(part)];
+  panel.resize(size_t(blocks * kernels.lines * stride));
+  for (int64_t unit = begin; unit < end;) {
+    int64_t count = std::min(stride / io::kUnitRows, end - unit);
+    for (int64_t u = 0; u < count; ++u)
+      kernels.expand(units, unit + u, panel.data() + u * io::kUnitRows, stride);
+    int64_t first = unit * io::kUnitRows;
+    kernels.columns(rows, blocks, pairs_ + row * placedColumns_ / 2, sums_.data() + row * blocks,
+                    panel.data(), stride, y + first, units.n,
+                    std::min(count * io::kUnitRows, units.n - first));
     unit += count;
   }
 }

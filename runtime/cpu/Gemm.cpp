@@ -247,7 +247,7 @@ Gemm::Gemm(int64_t m, const BlockWeight &weight, GemmTypes types, ThreadPool &po
                        {},
                        {},
                        epilogue}) {
-  state_->blocks.emplace(weight, m, pool.size());
+  state_->blocks.emplace(weight, m, pool.size(), types.x == io::DType::BF16);
   state_->makeRows();
 }
 
@@ -304,11 +304,12 @@ void Gemm::run(const void *x, const void *w, void *y, const void *bias, const vo
   }
   if (!s.parts.empty())
     return s.runParts(x, w, y, addend);
-  const float *wideX = s.rowsOfX(x);
+  bool ready = s.blocks && !s.transposed.x && s.types.x == io::DType::BF16 && s.blocks->beginBfloat16(w, x);
+  const float *wideX = ready ? nullptr : s.rowsOfX(x);
   float *wideY = s.y.empty() ? static_cast<float *>(y) : s.y.data();
   const GemmKernelSet &kernels = gemmKernels()[s.format];
   int64_t perUnit = s.packed || s.transposed.w ? 16 : 1, units = (s.n + perUnit - 1) / perUnit;
-  if (s.blocks)
+  if (s.blocks && !ready)
     s.blocks->begin(w, wideX);
   // A thread is worth about a microsecond: 64 KiB of weights.
   int64_t bytes = s.blocks ? s.blocks->bytes() * 2 : s.n * s.k * io::blockBytes(s.types.w);

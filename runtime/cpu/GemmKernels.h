@@ -46,6 +46,8 @@ struct GemmKernels {
 
 // The fastest that this machine runs.
 const GemmKernels &gemmKernels();
+// By type as `blocks`; null where the CPU multiplies no bfloat16.
+const BlockPairKernels *blockPairKernels();
 
 } // namespace tessera::runtime
 #endif

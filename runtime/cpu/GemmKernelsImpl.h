@@ -12,7 +12,14 @@ typedef uint32_t Bits __attribute__((vector_size(64), aligned(4)));
 typedef uint16_t Halves __attribute__((vector_size(32), aligned(2)));
 inline Vec load(const float *p) { return *reinterpret_cast<const Vec *>(p); }
 inline void store(float *p, Vec v) { *reinterpret_cast<Vec *>(p) = v; }
-inline Vec splat(float x) { return Vec{} + x; }
+// The first `count` numbers, at most all; none below 1.
+inline void storeUpTo(int64_t count, float *p, Vec v) {
+  if (count >= 16)
+    return store(p, v);
+  for (int64_t i = 0; i < count; ++i)
+    p[i] = v[i];
+}
+inline Vec splat(float x) { return x - Vec{}; } // not a sum: -0 + 0 is 0, so an addition would remain
 
 // What is stored: 16 elements of a row side by side (`row`), `group` elements of each of 16 packed rows
 // (`packed`), widened.
@@ -98,14 +105,8 @@ void tile(const float *x, int64_t ldx, const typename W::Element *w, int64_t str
           acc[r][v] += splat(x[r * ldx + i + g]) * b[g];
     }
   for (int r = 0; r < R; ++r)
-    for (int v = 0; v < V; ++v) {
-      int64_t left = columns - v * 16;
-      if (left >= 16)
-        store(y + r * ldy + v * 16, acc[r][v]);
-      else
-        for (int64_t c = 0; c < left; ++c)
-          y[r * ldy + v * 16 + c] = acc[r][v][c];
-    }
+    for (int v = 0; v < V; ++v)
+      storeUpTo(columns - v * 16, y + r * ldy + v * 16, acc[r][v]);
 }
 
 // Rows of the largest tile, and how many accumulators stay in registers. Few rows have more vectors each:
@@ -245,17 +246,18 @@ void transposedColumns(int64_t m, int64_t n, int64_t k, const float *x, const vo
   }
 }
 
-void panelColumns(int64_t m, int64_t k, const float *x, const float *panel, int64_t stride, float *y,
-                  int64_t ldy, int64_t columns) {
-  tileColumns<F32, 4>((columns + 15) / 16, m, x, k, panel, stride, k, y, ldy, columns);
-}
-
 } // namespace
 } // namespace tessera::runtime
 
 #include "BlockKernelsImpl.h"
 
+#if defined(TESSERA_ISA) // some files add kernels of their own instead
 namespace tessera::runtime {
+
+static void panelColumns(int64_t m, int64_t k, const float *x, const float *panel, int64_t stride, float *y,
+                         int64_t ldy, int64_t columns) {
+  tileColumns<F32, 4>((columns + 15) / 16, m, x, k, panel, stride, k, y, ldy, columns);
+}
 
 extern const GemmKernels TESSERA_ISA;
 const GemmKernels TESSERA_ISA = {
@@ -269,3 +271,4 @@ const GemmKernels TESSERA_ISA = {
     panelColumns};
 
 } // namespace tessera::runtime
+#endif

@@ -67,7 +67,7 @@ GroupedGemm::GroupedGemm(int64_t groups, int64_t m, int64_t n, int64_t k, GemmTy
 GroupedGemm::GroupedGemm(int64_t groups, int64_t m, const BlockWeight &weight, GemmTypes types,
                          ThreadPool &pool)
     : state_(new State{groups, m, weight.n / groups, weight.k, types, pool, WeightFormat::F32}) {
-  state_->blocks.emplace(weight, m, pool.size());
+  state_->blocks.emplace(weight, m, pool.size(), types.x == io::DType::BF16);
   state_->makeRows();
 }
 

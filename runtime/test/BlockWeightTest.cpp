@@ -38,9 +38,9 @@ static std::vector<Shard> shardsOf(DType type) {
   return shards;
 }
 
-static void checkShard(DType type, const Shard &shard, int64_t n, int64_t m, ThreadPool &pool) {
+static void checkShard(DType type, const Shard &shard, int64_t n, int64_t m, DType xType, ThreadPool &pool) {
   SCOPED_TRACE(testing::Message() << io::dtypeName(type) << ", " << shard.what << ", " << n << " rows, of x "
-                                  << m);
+                                  << m << " of " << io::dtypeName(xType));
   int64_t fileColumns = 1;
   for (int64_t size : shard.global)
     fileColumns *= size;
@@ -76,9 +76,14 @@ static void checkShard(DType type, const Shard &shard, int64_t n, int64_t m, Thr
   std::normal_distribution<float> normal;
   for (float &value : x)
     value = normal(random);
-  Gemm product(m, weight, {}, pool);
+  std::vector<uint16_t> narrow(x.size());
+  if (xType == DType::BF16) {
+    io::traits(xType).narrow(x.data(), int64_t(x.size()), narrow.data());
+    io::traits(xType).widen(narrow.data(), int64_t(x.size()), x.data());
+  }
+  Gemm product(m, weight, {xType, DType::F32, DType::F32}, pool);
   EXPECT_STREQ(product.implementation(), "blocks");
-  product.run(x.data(), held, y.data());
+  product.run(xType == DType::BF16 ? static_cast<const void *>(narrow.data()) : x.data(), held, y.data());
   for (int64_t r = 0; r < m; ++r)
     for (int64_t i = 0; i < n; ++i) {
       double sum = 0, size = 0;
@@ -95,7 +100,8 @@ TEST(BlockWeight, EveryTypeAndShardGivesTheFilesNumbers) {
   for (DType type : blockTypes())
     for (const Shard &shard : shardsOf(type))
       for (auto [n, m] : {std::pair<int64_t, int64_t>{37, 1}, {16, 2}, {100, 3}, {33, 4}, {70, 9}})
-        checkShard(type, shard, n, m, pool);
+        for (DType xType : {DType::F32, DType::BF16})
+          checkShard(type, shard, n, m, xType, pool);
 }
 
 // What a model's matrix takes is what it takes in the file, but for scales of K-quants, whose 6 bits are

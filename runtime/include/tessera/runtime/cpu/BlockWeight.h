@@ -32,12 +32,15 @@ public:
   void readRow(const void *layer, int64_t i, float *out, std::vector<float> &panel) const;
 };
 
-// y[m, n] = x[m, k] . w^T, x and y rows of float32.
+// y[m, n] = x[m, k] . w^T, x and y rows of float32. `bfloat16`: all numbers of x are of that type, and many
+// rows may be multiplied so, with the codes of the blocks.
 class BlockProduct {
 public:
-  BlockProduct(const BlockWeight &weight, int64_t m, int threads);
+  BlockProduct(const BlockWeight &weight, int64_t m, int threads, bool bfloat16 = false);
   // Once a call, by one thread: `x` as the threads read it.
   void begin(const void *layer, const float *x);
+  // The same of rows of bfloat16 that need no other form; false: begin() has to be called.
+  bool beginBfloat16(const void *layer, const void *x);
   int64_t units() const { return (weight_.n + io::kUnitRows - 1) / io::kUnitRows; }
   int64_t bytes() const { return bytes_; } // of the layer
   // Columns [16 begin, 16 end) of y; by thread `part`.
@@ -52,8 +55,11 @@ public:
   void tile(int part, int64_t row, int64_t rows, int64_t begin, int64_t end, float *out);
 
 private:
+  bool setLayer(const void *layer);
   void multiply(const BlockUnits &units, int part, int64_t row, int64_t rows, int64_t begin, int64_t end,
                 float *y);
+  void multiplyPairs(const BlockUnits &units, int part, int64_t row, int64_t rows, int64_t begin, int64_t end,
+                     float *y);
 
   BlockWeight weight_;
   int64_t m_, bytes_ = 0, placedColumns_ = 0; // m_: most rows of x
@@ -61,6 +67,10 @@ private:
   const float *x_ = nullptr;
   std::vector<float> placed_, sums_;       // x where the file's columns are; sums over sub-blocks of it
   std::vector<std::vector<float>> panels_; // of each thread
+  bool bfloat16_;
+  const uint32_t *pairs_ = nullptr; // x as pairs of bfloat16
+  std::vector<uint32_t> madePairs_;
+  std::vector<std::vector<uint32_t>> pairPanels_;
 };
 
 } // namespace tessera::runtime
