@@ -80,5 +80,7 @@ if os.path.exists(os.path.join(config.tessera_build, "bin", "ptxas")):
     config.available_features.add("ptxas")
 if shutil.which("mpirun"):
     config.available_features.add("mpi")
+if shutil.which("qemu-x86_64"):
+    config.available_features.add("qemu")
 if shutil.which("clang-format-22"):
     config.available_features.add("clang-format")

@@ -13,8 +13,11 @@ struct CpuSection {
 };
 CpuSection readCpuSection(const Manifest &manifest);
 
-// The instruction sets that the code needs and this CPU lacks, "avx2, fma"; empty: none. Checks nothing where
-// the system does not say what the CPU has.
+// Whether this CPU has the instruction set, and the system saves its registers. Of another processor than
+// x86-64: nothing is known, so yes.
+bool cpuHas(const std::string &name);
+
+// The instruction sets that the code needs and this CPU lacks, "avx2, fma"; empty: none.
 std::string missingCpuFeatures(const Manifest &manifest);
 
 // Throws Error naming the missing instruction sets.
