@@ -10,6 +10,7 @@ using namespace mlir;
 #include "tessera/Interfaces/ElementwiseOpInterface.cpp.inc"
 #include "tessera/Interfaces/PositionMixingOpInterface.cpp.inc"
 #include "tessera/Interfaces/ReferenceOpInterface.cpp.inc"
+#include "tessera/Interfaces/SameElementsOpInterface.cpp.inc"
 #include "tessera/Interfaces/ShardingRuleOpInterface.cpp.inc"
 #include "tessera/Support/TypeSizes.h"
 

@@ -45,6 +45,7 @@ OpCost streamingCost(mlir::Operation *op, double flops);
 #include "tessera/Interfaces/ElementwiseOpInterface.h.inc"
 #include "tessera/Interfaces/PositionMixingOpInterface.h.inc"
 #include "tessera/Interfaces/ReferenceOpInterface.h.inc"
+#include "tessera/Interfaces/SameElementsOpInterface.h.inc"
 #include "tessera/Interfaces/ShardingRuleOpInterface.h.inc"
 
 #endif

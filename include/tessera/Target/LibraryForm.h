@@ -50,8 +50,6 @@ public:
 
   /// Whether this form is for `op` too; one that no form is for is a tile or is written out in smaller ops.
   virtual bool takes(mlir::Operation *op) const { return true; }
-  /// Whether all that becomes of `op` is another shape of its operand: nothing is moved.
-  virtual bool isView() const { return false; }
   /// Replaces `op` by ops of rung `kernels` and erases it, or leaves it as it is to be fused like any other.
   /// Fails with an error at the op.
   virtual llvm::LogicalResult lower(mlir::Operation *op, KernelLowering &lowering) const = 0;

@@ -23,7 +23,7 @@ using namespace tessera::exec;
 namespace {
 
 /// Emits one entry: straight calls, loops as blocks. Pointers stand for buffers, i64 for indices.
-class EntryEmitter {
+class EntryEmitter : public HostCode {
 public:
   EntryEmitter(ModuleOp module, ManifestWriter &manifest)
       : module(module), manifest(manifest), b(module.getLoc(), module.getContext()) {
@@ -72,17 +72,34 @@ public:
   SmallVector<KernelRow> kernelTable() const { return llvm::to_vector(llvm::make_second_range(kernels)); }
 
 private:
-  Value constant(int64_t value) { return LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(value)); }
-  Value constant32(int64_t value) { return LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(value)); }
-  Value null() { return LLVM::ZeroOp::create(b, ptr); }
+  ManifestTables &tables() override { return manifest; }
+  Value constant(int64_t value) override {
+    return LLVM::ConstantOp::create(b, i64, b.getI64IntegerAttr(value));
+  }
+  Value constant32(int64_t value) override {
+    return LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(value));
+  }
+  Value null() override { return LLVM::ZeroOp::create(b, ptr); }
+  Value add(Value x, Value y) override { return LLVM::AddOp::create(b, x, y); }
+  Value subtract(Value x, Value y) override { return LLVM::SubOp::create(b, x, y); }
+  Value multiply(Value x, Value y) override { return LLVM::MulOp::create(b, x, y); }
+  Value divide(Value x, Value y) override { return LLVM::UDivOp::create(b, x, y); }
   Value gep(Value base, int64_t bytes) {
     if (bytes == 0)
       return base;
     return LLVM::GEPOp::create(b, ptr, b.getI8Type(), base, ValueRange{constant(bytes)});
   }
-  Value at(Value value) { return values.lookup(value); }
-  Value orNull(Value array) { return array ? at(array) : null(); }
-  Value orZero(Value index) { return index ? at(index) : constant(0); }
+  Value at(Value value) override { return values.lookup(value); }
+  Value inArena(int64_t offset) override {
+    auto slot = llvm::find_if(slots, [&](const Slot &one) { return offset < one.end; });
+    return slot == slots.end() ? gep(arena, offset) : gep(slot->base, offset - slot->begin);
+  }
+  Value plain(FlatSymbolRefAttr param) override {
+    return LLVM::LoadOp::create(b, ptr, gep(params, 8 * manifest.param(param)));
+  }
+  Value behind(Value array, Value bytes) override {
+    return LLVM::GEPOp::create(b, ptr, b.getI8Type(), array, ValueRange{bytes});
+  }
 
   Value call(StringRef name, Type result, ValueRange args) {
     auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
@@ -96,6 +113,20 @@ private:
     return isa<LLVM::LLVMVoidType>(result) ? Value() : op.getResult();
   }
 
+  void call(StringRef function, ArrayRef<Value> arguments) override {
+    call(function, nothing, withRank(arguments));
+  }
+  Value callForNumber(StringRef function, ArrayRef<Value> arguments) override {
+    return call(function, i64, withRank(arguments));
+  }
+  SmallVector<Value> withRank(ArrayRef<Value> arguments) {
+    SmallVector<Value> all{rank};
+    if (stream)
+      all.push_back(stream);
+    llvm::append_range(all, arguments);
+    return all;
+  }
+
   LogicalResult emitBlock(Block &block) {
     for (Operation &op : block.without_terminator()) {
       b.setLoc(op.getLoc());
@@ -106,68 +137,20 @@ private:
   }
 
   LogicalResult emitOp(Operation *op) {
-    if (auto streamed = dyn_cast<ExecStreamOpInterface>(op))
-      stream = constant32(streamed.getStreamNumber());
-    if (auto constantOp = dyn_cast<arith::ConstantIndexOp>(op)) {
-      values[op->getResult(0)] = constant(constantOp.value());
-    } else if (auto buffer = dyn_cast<BufferOp>(op)) {
-      auto offset = int64_t(buffer.getOffset());
-      auto slot = llvm::find_if(slots, [&](const Slot &one) { return offset < one.end; });
-      values[buffer] = slot == slots.end() ? gep(arena, offset) : gep(slot->base, offset - slot->begin);
-    } else if (auto param = dyn_cast<ParamOp>(op)) {
-      values[param] = LLVM::LoadOp::create(b, ptr, gep(params, 8 * manifest.param(param.getParamAttr())));
-    } else if (auto group = dyn_cast<GroupIndexOp>(op)) {
-      values[group] = call("ts_group_index", i64, {rank, constant32(manifest.group(group.getAxes()))});
-    } else if (auto offset = dyn_cast<IndexOffsetOp>(op)) {
-      Value index = at(offset.getIndex()), base = constant(offset.getOffset());
-      values[offset] = offset.getReverse() ? LLVM::SubOp::create(b, base, index).getResult()
-                                           : LLVM::AddOp::create(b, base, index).getResult();
-    } else if (auto layer = dyn_cast<StackLayerOp>(op)) {
-      Value turn = LLVM::UDivOp::create(b, at(layer.getIndex()), constant(layer.getPeriod()));
-      Value number = LLVM::MulOp::create(b, turn, constant(layer.getHeld()));
-      values[layer] = LLVM::AddOp::create(b, number, constant(layer.getBefore()));
-    } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
-      values[reshape] = at(reshape.getInput());
-    } else if (auto layer = dyn_cast<LayerOp>(op)) {
-      Value bytes = LLVM::MulOp::create(b, at(layer.getIndex()), constant(layerStride(layer)));
-      values[layer] = LLVM::GEPOp::create(b, ptr, b.getI8Type(), at(layer.getStack()), ValueRange{bytes});
-    } else if (auto launch = dyn_cast<LaunchOp>(op)) {
-      emitLaunch(launch);
-    } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
-      emitMatmul(matmul);
-    } else if (auto gather = dyn_cast<GatherPackedOp>(op)) {
-      emitGather(gather);
-    } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
-      call("ts_collective", nothing,
-           {rank, stream, constant32(manifest.collective(collective)), at(collective.getInput()),
-            at(collective.getOutput())});
-    } else if (auto pack = dyn_cast<PackOp>(op)) {
-      call("ts_pack", nothing,
-           {rank, stream, constant32(manifest.param(pack.getParamAttr())),
-            pack.getLayer() ? at(pack.getLayer()) : constant(-1)});
-    } else if (auto start = dyn_cast<CollectiveStartOp>(op)) {
-      values[start.getToken()] = call("ts_collective_start", i64,
-                                      {rank, stream, constant32(manifest.collective(start)),
-                                       at(start.getInput()), at(start.getOutput())});
-    } else if (auto send = dyn_cast<SendOp>(op)) {
-      values[send.getToken()] = emitMessage("ts_send", send);
-    } else if (auto receive = dyn_cast<ReceiveOp>(op)) {
-      values[receive.getToken()] = emitMessage("ts_receive", receive);
-    } else if (auto wait = dyn_cast<WaitOp>(op)) {
-      call("ts_collective_wait", nothing, {rank, stream, at(wait.getToken())});
-    } else if (auto record = dyn_cast<EventRecordOp>(op)) {
-      call("ts_event_record", nothing, {rank, stream, constant32(record.getEvent())});
-    } else if (auto wait = dyn_cast<EventWaitOp>(op)) {
-      call("ts_event_wait", nothing, {rank, stream, constant32(wait.getEvent())});
-    } else if (auto copy = dyn_cast<CopyOp>(op)) {
-      call("ts_copy", nothing,
-           {rank, stream, at(copy.getTarget()), at(copy.getSource()),
-            constant(arrayBytes(copy.getSource().getType()))});
-    } else if (auto loop = dyn_cast<ForOp>(op)) {
-      return emitLoop(loop);
-    } else {
-      return op->emitOpError("does not stand on rung exec");
+    auto streamed = dyn_cast<ExecStreamOpInterface>(op);
+    stream = streamed ? constant32(streamed.getStreamNumber()) : Value();
+    if (auto index = dyn_cast<arith::ConstantIndexOp>(op)) {
+      values[op->getResult(0)] = constant(index.value());
+      return success();
     }
+    auto known = dyn_cast<ExecHostCodeOpInterface>(op);
+    if (!known)
+      return op->emitOpError("does not stand on rung exec");
+    FailureOr<Value> result = known.emitHostCode(*this);
+    if (failed(result))
+      return failure();
+    if (*result)
+      values[op->getResult(0)] = *result;
     return success();
   }
 
@@ -175,7 +158,7 @@ private:
     return isa<FloatType>(cast<MemRefType>(buffer.getType()).getElementType()) ? TS_FLOATS : 0;
   }
 
-  void emitLaunch(LaunchOp op) {
+  void launch(LaunchOp op) override {
     SmallVector<Value> buffers(op.getInputs());
     llvm::append_range(buffers, op.getOutputs());
     for (auto [i, buffer] : llvm::enumerate(buffers))
@@ -199,38 +182,7 @@ private:
           constant(op.getCount()), constant(op.getGrain())});
   }
 
-  template <typename Op> Value emitMessage(StringRef function, Op op) {
-    return call(function, i64,
-                {rank, stream, constant32(manifest.group(op.getAxes())), at(op.getPeer()),
-                 constant(op.getTag()), at(op.getBuffer()), constant(arrayBytes(op.getBuffer().getType()))});
-  }
-
-  void emitMatmul(MatmulOp op) {
-    SmallVector<Value> args = {rank,
-                               stream,
-                               constant32(manifest.matmul(op)),
-                               orZero(op.getLayer()),
-                               at(op.getInput()),
-                               orNull(op.getWeight())};
-    if (op.getStarts()) {
-      args.append({at(op.getStarts()), at(op.getOutput())});
-      call("ts_grouped_matmul", nothing, args);
-      return;
-    }
-    args.append({at(op.getOutput()), orNull(op.getBias()), orNull(op.getAddend())});
-    call("ts_matmul", nothing, args);
-  }
-
-  void emitGather(GatherPackedOp op) {
-    auto ids = cast<ShapedType>(op.getIds().getType());
-    auto parameter = SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(op, op.getParamAttr());
-    Value base = LLVM::MulOp::create(b, orZero(op.getShard()), constant(packedMatrix(parameter).rows));
-    call("ts_gather_packed", nothing,
-         {rank, stream, constant32(manifest.param(op.getParamAttr())), orZero(op.getLayer()), at(op.getIds()),
-          base, constant(ids.getNumElements()), at(op.getOutput())});
-  }
-
-  LogicalResult emitLoop(ForOp loop) {
+  LogicalResult loop(ForOp loop) override {
     Block *before = b.getInsertionBlock();
     Region *region = before->getParent();
     Value count = constant(loop.getCount());
@@ -264,7 +216,7 @@ private:
   ManifestWriter &manifest;
   ImplicitLocOpBuilder b;
   Type ptr, i64, i32, nothing;
-  Value stream; ///< of the op that is emitted
+  Value stream; ///< of the op that is emitted, if it is given to one
   /// A part of the arena that a micro-batch has its own of.
   struct Slot {
     int64_t begin, end;

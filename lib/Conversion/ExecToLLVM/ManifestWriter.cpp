@@ -2,7 +2,6 @@
 
 #include "ManifestWriter.h"
 
-#include "tessera/Analysis/Sharding/GroupedSends.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -148,34 +147,10 @@ int64_t ManifestWriter::matmul(MatmulOp op) {
 
 int64_t ManifestWriter::group(ArrayAttr axes) { return numberOf(groups, axesJson(axes)); }
 
-template <typename Op> json::Object ManifestWriter::collectiveJson(Op op) {
-  auto type = cast<ShapedType>(op.getInput().getType());
-  json::Object object{{"kind", collectiveName(op.getKind())}, {"op", reductionName(op.getReduce())},
-                      {"dtype", elementName(type)},           {"group", group(op.getAxes())},
-                      {"elements", type.getNumElements()},    {"why", op.getWhy() ? op.getWhy()->str() : ""}};
-  if (op.getRows())
-    object["rows"] = int64_t(*op.getRows());
-  if (op.getCut())
-    object["cut"] = int64_t(*op.getCut());
-  if (op.getMirrored())
-    object["mirrored"] = axesJson(*op.getMirrored());
-  if (op.getFrom()) {
-    object["from"] = shardingJson(*op.getFrom());
-    object["to"] = shardingJson(*op.getTo());
-  }
-  if (op.getKind() == CollectiveKind::GroupedSend) {
-    ArrayRef<int64_t> global = op.getFrom()->getGlobal().asArrayRef();
-    Sharding before = op.getFrom()->toSharding(mesh), after = op.getTo()->toSharding(mesh);
-    object["global"] = numbers(global);
-    object["most_moved"] = int64_t(mostMoved(mesh, global, before, after));
-  }
-  return object;
-}
-
-int64_t ManifestWriter::collective(Operation *op) {
-  if (auto start = dyn_cast<CollectiveStartOp>(op))
-    return numberOf(collectives, collectiveJson(start));
-  return numberOf(collectives, collectiveJson(cast<CollectiveOp>(op)));
+int64_t ManifestWriter::collective(ExecCollectiveOpInterface op) {
+  json::Object row;
+  op.describeCollective(row, *this);
+  return numberOf(collectives, std::move(row));
 }
 
 json::Object ManifestWriter::portJson(DictionaryAttr port) const {
@@ -261,9 +236,7 @@ LogicalResult ManifestWriter::addEntry(func::FuncOp entry) {
   if (failed(counts))
     return failure();
   std::map<int64_t, int64_t> executions;
-  entry.walk([&](Operation *op) {
-    if (!isa<CollectiveOp, CollectiveStartOp>(op))
-      return;
+  entry.walk([&](ExecCollectiveOpInterface op) {
     int64_t times = 1;
     for (auto loop = op->getParentOfType<ForOp>(); loop; loop = loop->getParentOfType<ForOp>())
       times *= loop.getIterations();

@@ -20,16 +20,15 @@
 
 namespace tessera::exec {
 
-class ManifestWriter {
+class ManifestWriter : public ManifestTables {
 public:
   ManifestWriter(mlir::ModuleOp module, TargetSection target);
 
   /// Numbers that calls use; equal things share one.
-  int64_t param(mlir::FlatSymbolRefAttr symbol) const;
-  int64_t matmul(MatmulOp op);
-  int64_t group(mlir::ArrayAttr axes);
-  /// `op`: exec.collective or exec.collective_start.
-  int64_t collective(mlir::Operation *op);
+  int64_t param(mlir::FlatSymbolRefAttr symbol) const override;
+  int64_t matmul(MatmulOp op) override;
+  int64_t group(mlir::ArrayAttr axes) override;
+  int64_t collective(ExecCollectiveOpInterface op) override;
 
   /// Adds an entry; its collectives are counted, loops included. Call in the order of the program's table. An
   /// error if a count that the call gives fits none of the loops that use it.
@@ -40,9 +39,9 @@ public:
 private:
   llvm::json::Object paramJson(mlir::Operation *op);
   llvm::json::Array axesJson(llvm::ArrayRef<AxisRef> axes) const;
-  llvm::json::Array axesJson(mlir::ArrayAttr axes) const;
-  llvm::json::Array shardingJson(dist::ShardingAttr sharding) const;
-  template <typename Op> llvm::json::Object collectiveJson(Op op);
+  const Mesh &getMesh() const override { return mesh; }
+  llvm::json::Array axesJson(mlir::ArrayAttr axes) const override;
+  llvm::json::Array shardingJson(dist::ShardingAttr sharding) const override;
   llvm::json::Object portJson(mlir::DictionaryAttr port) const;
   llvm::json::Array callsJson(mlir::Block &block);
   void addBuffers(mlir::func::FuncOp entry);

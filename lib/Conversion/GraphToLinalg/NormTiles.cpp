@@ -224,8 +224,7 @@ struct RopeTile : Tile<RopeTile, graph::RopeOp> {
   }
 
   /// Pairs are independent of each other, if there is nothing but pairs.
-  ShardingRule getTilingRule(Operation *self) const {
-    auto op = cast<graph::RopeOp>(self);
+  static ShardingRule tilingRule(graph::RopeOp op) {
     ShardingRule rule = op.getShardingRule();
     auto &last = rule.operands[0].dims.back();
     int64_t pairs = op.getFrequencies().size(), size = rule.factors[last[0]].size;
@@ -241,8 +240,7 @@ struct RopeTile : Tile<RopeTile, graph::RopeOp> {
     return rule;
   }
   /// Cosines and sines, once for all heads.
-  SmallVector<TileScratch> getTileScratch(Operation *self, const ShardingRule &rule) const {
-    auto op = cast<graph::RopeOp>(self);
+  static SmallVector<TileScratch> tileScratch(graph::RopeOp op, const ShardingRule &rule) {
     TileScratch angles{{}, int64_t(sizeof(float))};
     for (const auto &dim : rule.operands[1].dims)
       angles.factors.append(dim.begin(), dim.end());

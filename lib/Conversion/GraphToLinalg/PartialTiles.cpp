@@ -46,14 +46,16 @@ private:
   Value part;
 };
 
-struct PartialTile : TileLoweringOpInterface::ExternalModel<PartialTile, graph::PartialOp> {
+struct PartialTile : Tile<PartialTile, graph::PartialOp> {
   /// The tile of an input has its parts as a dimension in front of the one that is cut, or, where nothing
   /// asks for some of the parts alone, the dimension as it is. The op in the body runs once for each part.
-  LogicalResult lowerTile(Operation *self, OpBuilder &builder, ValueRange tiles, TypeRange types,
-                          TileContext &context, SmallVectorImpl<Value> &results) const {
-    auto op = cast<graph::PartialOp>(self);
-    TileBuilder t(builder, op.getLoc());
-    auto type = cast<RankedTensorType>(types[0]);
+  static Value emit(graph::PartialOp op, TileBuilder &t, ValueRange tiles, RankedTensorType type,
+                    TileContext &context) {
+    auto inner = dyn_cast<TileLoweringOpInterface>(op.getOp());
+    if (!inner) {
+      op.emitOpError() << "runs " << op.getOp()->getName() << " in parts, which computes no tiles";
+      return {};
+    }
     auto one = RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
     LogicalResult status = success();
     auto step = [&](TileBuilder &t, Value part, Value all) -> Value {
@@ -61,8 +63,7 @@ struct PartialTile : TileLoweringOpInterface::ExternalModel<PartialTile, graph::
       for (auto [number, tile] : llvm::enumerate(tiles))
         ofPart.push_back(slicePart(t, op, tile, unsigned(number), part));
       PartContext inside(context, op, part);
-      if (failed(cast<TileLoweringOpInterface>(op.getOp())
-                     .lowerTile(t.b, ofPart, TypeRange(one), inside, result))) {
+      if (failed(inner.lowerTile(t.b, ofPart, TypeRange(one), inside, result))) {
         status = failure();
         return all;
       }
@@ -73,8 +74,8 @@ struct PartialTile : TileLoweringOpInterface::ExternalModel<PartialTile, graph::
       sizes[0] = t.b.getIndexAttr(1);
       return tensor::InsertSliceOp::create(t.b, result.front(), all, offsets, sizes, ones);
     };
-    results.push_back(t.repeat(type.getDimSize(0), t.empty(type.getShape(), type.getElementType()), step));
-    return status;
+    Value parts = t.repeat(type.getDimSize(0), t.empty(type.getShape(), type.getElementType()), step);
+    return succeeded(status) ? parts : Value();
   }
 
 private:

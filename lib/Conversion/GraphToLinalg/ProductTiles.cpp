@@ -44,10 +44,10 @@ struct LinearTile : Tile<LinearTile, graph::LinearOp> {
                  });
   }
 
-  /// Which rows of the weight stand in which dimension is nothing to a product.
-  bool canSplit(Operation *op, const ShardingRule &rule, int factor) const {
-    const auto &weight = rule.operands[1].dims;
-    return llvm::any_of(ArrayRef(weight).drop_back(cast<graph::LinearOp>(op).getContract()),
+  /// Which rows of the weight stand in which dimension is nothing to a product. What passes through a weight
+  /// are its rows.
+  bool canSplit(Operation *, const ShardingRule &rule, int factor) const {
+    return llvm::any_of(rule.operands[1].dims,
                         [&](const auto &dim) { return llvm::is_contained(dim, factor); });
   }
 };

@@ -75,14 +75,21 @@ struct TileBuilder {
 };
 
 /// The model of an op with one result: `Derived::emit(op, t, tiles, type, context)` returns its tile, of type
-/// `type`.
+/// `type`, or null where that fails. What `Derived` says of its op hides `tilingRule` and `tileScratch`.
 template <typename Derived, typename OpT> struct Tile : TileLoweringOpInterface::ExternalModel<Derived, OpT> {
   LogicalResult lowerTile(Operation *op, OpBuilder &builder, ValueRange tiles, TypeRange types,
                           TileContext &context, SmallVectorImpl<Value> &results) const {
     TileBuilder t(builder, op->getLoc());
     results.push_back(Derived::emit(cast<OpT>(op), t, tiles, cast<RankedTensorType>(types[0]), context));
-    return success();
+    return success(bool(results.back()));
   }
+  ShardingRule getTilingRule(Operation *op) const { return Derived::tilingRule(cast<OpT>(op)); }
+  SmallVector<TileScratch> getTileScratch(Operation *op, const ShardingRule &rule) const {
+    return Derived::tileScratch(cast<OpT>(op), rule);
+  }
+
+  static ShardingRule tilingRule(OpT op) { return op.getShardingRule(); }
+  static SmallVector<TileScratch> tileScratch(OpT, const ShardingRule &) { return {}; }
 };
 
 /// Attaches the models of one family of ops.

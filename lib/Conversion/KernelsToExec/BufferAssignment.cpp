@@ -17,8 +17,8 @@ namespace tessera::exec {
 static bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 Value wholeOf(Value value) {
-  while (auto view = value.getDefiningOp<ReshapeOp>()) {
-    if (arrayBytes(view.getType()) != arrayBytes(view.getViewed().getType()))
+  while (auto view = value.getDefiningOp<ExecViewOpInterface>()) {
+    if (view.getViewedLayer() || arrayBytes(value.getType()) != arrayBytes(view.getViewed().getType()))
       break;
     value = view.getViewed();
   }

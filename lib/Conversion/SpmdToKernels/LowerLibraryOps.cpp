@@ -9,7 +9,7 @@ namespace tessera::kernels {
 
 const LibraryForm *Lowering::formOf(Operation *op) const {
   const LibraryForm *form = target.libraryForms().find(op);
-  return form ? form : viewForms().find(op);
+  return form || !viewForm().takes(op) ? form : &viewForm();
 }
 
 /// `value`, made by ops without shardings, as `type`, which has one: collectives ask for it.

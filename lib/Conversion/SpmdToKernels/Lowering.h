@@ -87,8 +87,8 @@ LogicalResult lowerLibraryOps(Lowering &lowering);
 void foldEpilogues(Lowering &lowering);
 /// Collectives of dialect dist, with the copies that padding needs.
 LogicalResult lowerCollectives(Lowering &lowering);
-/// Forms of ops that move nothing: every target has them.
-const LibraryForms &viewForms();
+/// The form of ops that move nothing (SameElementsOpInterface): every target has it.
+const LibraryForm &viewForm();
 /// Everything else: fused loops.
 LogicalResult fuseKernels(Lowering &lowering);
 /// Last: a layer number that something takes as a tensor (a value that is carried, a stack, a view) is

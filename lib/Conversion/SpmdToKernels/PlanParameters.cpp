@@ -18,11 +18,17 @@ struct Parameter {
   SmallVector<BlockArgument> args;
 };
 
+/// Whether `op` is a view of one layer.
+bool viewsLayer(Operation *op) {
+  auto view = dyn_cast<exec::ExecViewOpInterface>(op);
+  return view && view.getViewedLayer();
+}
+
 /// Uses of a value, through views of single layers.
 void collectUses(Value value, SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : value.getUses()) {
-    if (auto layer = dyn_cast<exec::LayerOp>(use.getOwner()))
-      collectUses(layer.getResult(), uses);
+    if (viewsLayer(use.getOwner()))
+      collectUses(use.getOwner()->getResult(0), uses);
     else
       uses.push_back(&use);
   }
@@ -44,7 +50,7 @@ std::optional<int64_t> packedOutDims(const Lowering &lowering, const Parameter &
     SmallVector<OpOperand *> uses;
     collectUses(arg, uses);
     // One array in the checkpoint that is read layer by layer: only stacks are packed by layer.
-    bool byLayer = llvm::any_of(arg.getUsers(), [](Operation *user) { return isa<exec::LayerOp>(user); });
+    bool byLayer = llvm::any_of(arg.getUsers(), viewsLayer);
     if (byLayer && !graph::ParameterOp(parameter.op).getStacked())
       return std::nullopt;
     for (OpOperand *use : uses) {
@@ -65,7 +71,7 @@ int64_t layerBytes(const Lowering &lowering, const Parameter &parameter) {
   graph::ParameterOp op = parameter.op;
   bool byLayer = op.getStacked() && !op.getVariable();
   for (BlockArgument arg : parameter.args)
-    byLayer &= llvm::all_of(arg.getUsers(), [](Operation *user) { return isa<exec::LayerOp>(user); });
+    byLayer &= llvm::all_of(arg.getUsers(), viewsLayer);
   if (!byLayer)
     return 0;
   RankedTensorType type = tensorOf(parameter.args.front());
@@ -137,7 +143,7 @@ LogicalResult eraseParameterArguments(Lowering &lowering) {
         continue;
       // Views of layers whose only reader was a matmul.
       for (Operation *user : llvm::make_early_inc_range(arg.getUsers()))
-        if (isa<exec::LayerOp>(user) && user->use_empty())
+        if (viewsLayer(user) && user->use_empty())
           user->erase();
       if (!arg.use_empty())
         return func.emitOpError() << "argument " << arg.getArgNumber()

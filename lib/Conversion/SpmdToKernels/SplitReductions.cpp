@@ -73,11 +73,11 @@ LogicalResult writeOut(Lowering &lowering, DecomposableOpInterface op) {
     const LibraryForm *form = lowering.formOf(&made);
     if (!form)
       continue;
-    auto places = form->isView() ? onlyNewOnes(tensorOf(made.getOperand(0)), tensorOf(made.getResult(0)))
-                                 : std::nullopt;
+    auto view = dyn_cast<SameElementsOpInterface>(&made);
+    auto places = view ? onlyNewOnes(tensorOf(view.getSource()), tensorOf(made.getResult(0))) : std::nullopt;
     if (places) {
       Value column = graph::BroadcastOp::create(builder, made.getLoc(), made.getResult(0).getType(),
-                                                made.getOperand(0), *places);
+                                                view.getSource(), *places);
       made.replaceAllUsesWith(ValueRange(column));
       made.erase();
     } else if (failed(form->lower(&made, lowering))) {

@@ -87,9 +87,10 @@ SmallVector<Value> oldValues(Value value, exec::LaunchOp launch) {
   SmallVector<Value> old;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
-    if (auto view = dyn_cast<exec::ReshapeOp>(user)) {
-      if (exec::arrayBytes(plainType(view.getType())) == exec::arrayBytes(plainType(value.getType())))
-        llvm::append_range(old, oldValues(view.getResult(), launch));
+    if (auto view = dyn_cast<exec::ExecViewOpInterface>(user); view && !view.getViewedLayer()) {
+      Value same = view->getResult(0);
+      if (exec::arrayBytes(plainType(same.getType())) == exec::arrayBytes(plainType(value.getType())))
+        llvm::append_range(old, oldValues(same, launch));
     } else if (auto yield = dyn_cast<exec::YieldOp>(user)) {
       if (yield->getBlock() == launch->getBlock())
         old.push_back(cast<exec::ForOp>(yield->getParentOp()).getCarried()[use.getOperandNumber()]);
@@ -116,8 +117,11 @@ SmallVector<Value> oldValues(Value value, exec::LaunchOp launch) {
 int64_t inputOf(exec::LaunchOp launch, ArrayRef<Value> old) {
   for (auto [number, input] : llvm::enumerate(launch.getInputs())) {
     Value root = input;
-    while (auto view = root.getDefiningOp<exec::ReshapeOp>())
+    while (auto view = root.getDefiningOp<exec::ExecViewOpInterface>()) {
+      if (view.getViewedLayer())
+        break;
       root = view.getViewed();
+    }
     if (!llvm::is_contained(old, root) ||
         exec::arrayBytes(plainType(root.getType())) != exec::arrayBytes(plainType(input.getType())))
       continue;

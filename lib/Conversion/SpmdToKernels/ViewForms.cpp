@@ -1,44 +1,34 @@
 //===- ViewForms.cpp - ops that move nothing --------------------------------===//
 //
-// reshape -> a view, name -> its operand.
+// Another shape of the same elements -> a view; nothing else but a name, say -> the operand.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Lowering.h"
 
+#include "tessera/Interfaces/Interfaces.h"
+
 namespace tessera::kernels {
 namespace {
 
-struct ReshapeForm : LibraryForm {
-  bool isView() const override { return true; }
-  LogicalResult lower(Operation *self, KernelLowering &) const override {
-    auto op = cast<graph::ReshapeOp>(self);
+struct ViewForm : LibraryForm {
+  bool takes(Operation *op) const override { return isa<SameElementsOpInterface>(op); }
+  LogicalResult lower(Operation *op, KernelLowering &) const override {
+    Value source = cast<SameElementsOpInterface>(op).getSource(), result = op->getResult(0);
     OpBuilder builder(op);
-    Value view = exec::ReshapeOp::create(builder, op.getLoc(), op.getType(), op.getInput());
-    op.replaceAllUsesWith(view);
-    op.erase();
-    return success();
-  }
-};
-
-struct NameForm : LibraryForm {
-  LogicalResult lower(Operation *self, KernelLowering &) const override {
-    self->replaceAllUsesWith(self->getOperands());
-    self->erase();
+    if (source.getType() != result.getType())
+      source = exec::ReshapeOp::create(builder, op->getLoc(), result.getType(), source);
+    result.replaceAllUsesWith(source);
+    op->erase();
     return success();
   }
 };
 
 } // namespace
 
-const LibraryForms &viewForms() {
-  static const LibraryForms forms = [] {
-    LibraryForms views;
-    views.add<graph::ReshapeOp>(std::make_unique<ReshapeForm>());
-    views.add<graph::NameOp>(std::make_unique<NameForm>());
-    return views;
-  }();
-  return forms;
+const LibraryForm &viewForm() {
+  static const ViewForm form;
+  return form;
 }
 
 } // namespace tessera::kernels

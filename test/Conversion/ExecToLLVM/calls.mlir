@@ -2,7 +2,7 @@
 // RUN: llm-opt %s --exec-to-llvm=target-options=cpu=x86-64-v3 | FileCheck %s
 
 #layer = loc(fused<["layer", -1 : i64, 5 : i64]>[fused<"gradient of q">["m"]])
-#outer = loc(fused<["layer", 0 : i64, 2 : i64]>[fused<["micro-batch", 1 : i64, 0 : i64]>["m"]])
+#outer = loc(fused<["layer", 0 : i64, 2 : i64]>[fused<["micro-batch", 1 : i64, 0 : i64]>[fused<"stack">["m"]]])
 module attributes {exec.arena_bytes = 4096 : i64} {
   dist.mesh @mesh = <["tp"=4]>
   llvm.func @k(!llvm.ptr, !llvm.ptr, i64, i64)
@@ -15,7 +15,7 @@ module attributes {exec.arena_bytes = 4096 : i64} {
   // CHECK-SAME: {\22at\22:{{\[\[}}\22layer\22,-1,5]],\22do\22:\22launch\22,\22gives\22:{{\[\[}}\22f32\22,4,\22layer\22]],\22kernel\22:\22k\22,\22value\22:\22gradient of q\22}
   // CHECK-SAME: {\22do\22:\22collective\22,\22id\22:0}]
   // CHECK-SAME: \22count\22:0,\22loop\22:6,\22step\22:2}
-  // The innermost iteration comes first; what stands in no loop has its number.
+  // The innermost iteration comes first; what stands in no loop has its number. A copy has no name: makers of many values say what it is for.
   // CHECK-SAME: {\22at\22:{{\[\[}}\22layer\22,0,2],[\22micro-batch\22,1,0]],\22do\22:\22copy\22}
   func.func @f() attributes {exec.entry} {
     %a = exec.buffer at 0 : memref<4xf32>

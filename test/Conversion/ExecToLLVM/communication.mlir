@@ -16,6 +16,7 @@ module attributes {exec.arena_bytes = 4096 : i64, exec.states = []} {
   // A permutation of 2^20 ranks takes no more room than one of two.
   // MANIFEST: \22elements\22:16,\22group\22:0,\22kind\22:\22all_gather\22,\22op\22:\22none\22
   // MANIFEST-SAME: \22from\22:[{{\[\[}}\22x\22,1,1024]]],\22group\22:1,\22kind\22:\22collective_permute\22,\22op\22:\22none\22,\22to\22:[{{\[\[}}\22y\22,1,1024]]]
+  // MANIFEST-SAME: \22calls\22:[{\22calls\22:[{\22do\22:\22start\22,\22id\22:0},{\22do\22:\22send\22},{\22do\22:\22receive\22},{\22do\22:\22wait\22},{\22do\22:\22wait\22},{\22do\22:\22wait\22}],\22loop\22:3,\22step\22:1},{\22do\22:\22collective\22,\22id\22:1}]
   // MANIFEST-SAME: \22executions\22:3,\22id\22:0
   func.func @run() attributes {exec.entry, exec.inputs = [], exec.outputs = []} {
     %x = exec.buffer at 0 : memref<16xf32>

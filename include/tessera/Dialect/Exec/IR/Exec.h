@@ -15,6 +15,8 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Exec/IR/Access.h"
+#include "tessera/Dialect/Exec/IR/Calls.h"
+#include "tessera/Dialect/Exec/IR/HostCode.h"
 #include "tessera/runtime/io/DType.h"
 
 #include "tessera/Dialect/Exec/IR/ExecDialect.h.inc"

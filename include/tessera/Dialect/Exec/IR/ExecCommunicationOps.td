@@ -22,7 +22,8 @@ def Exec_TokenType : TypeDef<Exec_Dialect, "Token"> {
   }];
 }
 
-def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, DeclareOpInterfaceMethods<ExecCollectiveOpInterface>,
+    DeclareOpInterfaceMethods<ExecCallOpInterface, ["describeCall"]>]> {
   let summary = "Communication within the groups over `axes`, on contiguous blocks";
   let description = [{
     What the kinds do, and what `from`, `to` and `mirrored` say: docs/Manifest.md. Input and output are seen as blocks of contiguous elements, one
@@ -72,7 +73,7 @@ class Exec_StartingOp<string mnemonic, list<Trait> traits = []> : Exec_StreamOp<
   }];
 }
 
-def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start"> {
+def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start", [DeclareOpInterfaceMethods<ExecCollectiveOpInterface>, DeclareOpInterfaceMethods<ExecCallOpInterface, ["describeCall"]>]> {
   let summary = "Begins what exec.collective does, and goes on";
   let description = [{
     Rung `exec` only. The work begins after all that its stream was given before, and goes on beside all streams. The ranks of a group start the same
@@ -95,10 +96,11 @@ def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start"> {
   let extraClassDeclaration = [{
     ::mlir::Value getStartedToken() { return getToken(); }
     bool isNeededElsewhere() { return true; }
+    ::llvm::StringRef getCallWord() { return "start"; }
   }];
 }
 
-def Exec_SendOp : Exec_StartingOp<"send"> {
+def Exec_SendOp : Exec_StartingOp<"send", [ExecCallOpInterface]> {
   let summary = "Begins to send a buffer to a member of this rank's group over `axes`";
   let description = [{
     Rung `exec` only. The other rank receives as many bytes with the same tag; messages between two ranks with one tag arrive in the order in which
@@ -117,7 +119,7 @@ def Exec_SendOp : Exec_StartingOp<"send"> {
   let assemblyFormat = "$buffer `to` $peer `over` $axes `tag` $tag (`stream` $stream^)? attr-dict `:` type($buffer)";
 }
 
-def Exec_ReceiveOp : Exec_StartingOp<"receive"> {
+def Exec_ReceiveOp : Exec_StartingOp<"receive", [ExecCallOpInterface]> {
   let summary = "Begins to receive what a member of this rank's group over `axes` sends with the same tag";
   let description = [{
     See `exec.send`. The buffer is written whole.
@@ -133,7 +135,7 @@ def Exec_ReceiveOp : Exec_StartingOp<"receive"> {
   let assemblyFormat = "$buffer `from` $peer `over` $axes `tag` $tag (`stream` $stream^)? attr-dict `:` type($buffer)";
 }
 
-def Exec_WaitOp : Exec_StreamOp<"wait", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Exec_WaitOp : Exec_StreamOp<"wait", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, ExecCallOpInterface]> {
   let summary = "Ends what a token stands for: its buffers may be used again";
   let description = [{
     Every token is waited for exactly once, in the block in which it was made. What is given to the stream from here on comes after the work; other

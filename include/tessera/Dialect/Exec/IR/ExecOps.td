@@ -1,7 +1,10 @@
 #ifndef TESSERA_DIALECT_EXEC_EXECOPS_TD
 #define TESSERA_DIALECT_EXEC_EXECOPS_TD
 
+include "tessera/Dialect/Exec/IR/ExecCallInterface.td"
+include "tessera/Dialect/Exec/IR/ExecCollectiveInterface.td"
 include "tessera/Dialect/Exec/IR/ExecDialect.td"
+include "tessera/Dialect/Exec/IR/ExecHostCodeInterface.td"
 include "tessera/Dialect/Exec/IR/ExecInterfaces.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -13,6 +16,9 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Exec_Array : AnyTypeOf<[AnyStaticShapeTensor, AnyStaticShapeMemRef], "statically shaped tensor or memref">;
 
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+/// What stands in an entry on rung `exec`.
+class Exec_HostOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mnemonic, !listconcat([
+    DeclareOpInterfaceMethods<ExecHostCodeOpInterface>], traits)>;
 
 /// The kinds of the runtime (tessera/runtime/core/Collective.h), which has the only list of them.
 class Exec_RuntimeEnum<string type, string what> : Attr<CPred<"::llvm::isa<::mlir::IntegerAttr>($_self)">, what> {
@@ -25,7 +31,7 @@ def Exec_ProductFunction : Exec_RuntimeEnum<"::tessera::ProductFunction", "what 
 
 /// Work that a stream is given. Absent: stream 0.
 def Exec_Stream : OptionalAttr<I64Attr>;
-class Exec_StreamOp<string mnemonic, list<Trait> traits = []> : Exec_Op<mnemonic, !listconcat([ExecStreamOpInterface], traits)>;
+class Exec_StreamOp<string mnemonic, list<Trait> traits = []> : Exec_HostOp<mnemonic, !listconcat([ExecStreamOpInterface], traits)>;
 
 /// An op that writes its `outs`: results are tensors on rung `kernels`, none on rung `exec`.
 class Exec_DestinationOp<string mnemonic, list<Trait> traits = []> : Exec_StreamOp<mnemonic, !listconcat([
@@ -38,7 +44,7 @@ class Exec_DestinationOp<string mnemonic, list<Trait> traits = []> : Exec_Stream
 // Values that are there
 //===----------------------------------------------------------------------===//
 
-def Exec_ParamOp : Exec_Op<"param", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Exec_ParamOp : Exec_HostOp<"param", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A plain (unpacked) parameter: this rank's shard, all layers";
   let description = [{
     Made by `spmd-to-kernels` for weights that kernels or collectives read; lowered to `params[i]` of the runtime's rank. On rung `exec` the parameter may
@@ -53,7 +59,7 @@ def Exec_ParamOp : Exec_Op<"param", [Pure, DeclareOpInterfaceMethods<SymbolUserO
   let assemblyFormat = "$param attr-dict `:` type($result)";
 }
 
-def Exec_BufferOp : Exec_Op<"buffer", [Pure]> {
+def Exec_BufferOp : Exec_HostOp<"buffer", [Pure]> {
   let summary = "A place in the rank's arena";
   let description = [{
     Rung `exec` only; made by `kernels-to-exec`, lowered to arena + offset (bytes, a multiple of 64).
@@ -67,7 +73,7 @@ def Exec_BufferOp : Exec_Op<"buffer", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Exec_GroupIndexOp : Exec_Op<"group_index", [Pure]> {
+def Exec_GroupIndexOp : Exec_HostOp<"group_index", [Pure]> {
   let summary = "Which shard this rank holds: its index in the group over `axes` (major to minor)";
   let description = [{
     Kernels that depend on the place of their shard (vocabulary lookups, masks, indices) take it as a scalar.
@@ -84,7 +90,7 @@ def Exec_GroupIndexOp : Exec_Op<"group_index", [Pure]> {
 // Views: no code runs
 //===----------------------------------------------------------------------===//
 
-def Exec_LayerOp : Exec_Op<"layer", [Pure, ExecViewOpInterface]> {
+def Exec_LayerOp : Exec_HostOp<"layer", [Pure, ExecViewOpInterface]> {
   let summary = "One layer of a stack [n, d...] -> [d...]";
   let description = [{
     A view: reading a layer of a cache or a stacked weight copies nothing. `index` below n.
@@ -103,7 +109,7 @@ def Exec_LayerOp : Exec_Op<"layer", [Pure, ExecViewOpInterface]> {
   }];
 }
 
-def Exec_ReshapeOp : Exec_Op<"reshape", [Pure, ExecViewOpInterface]> {
+def Exec_ReshapeOp : Exec_HostOp<"reshape", [Pure, ExecViewOpInterface]> {
   let summary = "The first elements of a row-major array in another shape";
   let description = [{
     A view. The result may hold fewer elements: a gathered dimension's padding, when it lies at the end, is dropped so.
@@ -123,7 +129,7 @@ def Exec_ReshapeOp : Exec_Op<"reshape", [Pure, ExecViewOpInterface]> {
 // Work
 //===----------------------------------------------------------------------===//
 
-def Exec_LaunchOp : Exec_DestinationOp<"launch", [AttrSizedOperandSegments,
+def Exec_LaunchOp : Exec_DestinationOp<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<ExecCallOpInterface, ["describeCall"]>,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel over [0, count) on the rank's threads";
   let description = [{
@@ -168,7 +174,7 @@ def Exec_LaunchOp : Exec_DestinationOp<"launch", [AttrSizedOperandSegments,
   }];
 }
 
-def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
+def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<ExecCallOpInterface, ["describeCall"]>,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Library call: y[m, n] = function(x[m, k] . w[n, k]^T + addend + bias)";
   let description = [{
@@ -230,7 +236,7 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments,
   }];
 }
 
-def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandSegments,
+def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<ExecCallOpInterface, ["describeCall"]>,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Rows of a packed parameter [v, d]: an embedding tied to a matmul weight";
   let description = [{
@@ -259,7 +265,7 @@ def Exec_GatherPackedOp : Exec_DestinationOp<"gather_packed", [AttrSizedOperandS
 }
 
 def Exec_PackOp : Exec_StreamOp<"pack", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    DeclareOpInterfaceMethods<ExecAccessOpInterface>]> {
+    DeclareOpInterfaceMethods<ExecAccessOpInterface>, DeclareOpInterfaceMethods<ExecCallOpInterface, ["describeCall"]>]> {
   let summary = "Makes the packed form of a variable again, from its plain one";
   let description = [{
     Whoever updates a variable (a launch, a copy or a collective that writes what `exec.param` gives) writes its plain form. Products read the packed one, which is a
@@ -279,7 +285,7 @@ def Exec_PackOp : Exec_StreamOp<"pack", [MemoryEffects<[MemRead, MemWrite]>, Dec
   }];
 }
 
-def Exec_CopyOp : Exec_StreamOp<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<ExecAccessOpInterface>]> {
+def Exec_CopyOp : Exec_StreamOp<"copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<ExecAccessOpInterface>, ExecCallOpInterface]> {
   let summary = "Copies a buffer: two values that must be apart met in one place";
   let description = [{
     Rung `exec` only; made by `kernels-to-exec` where a loop-carried value or a result could not be computed in place.
@@ -292,9 +298,12 @@ def Exec_CopyOp : Exec_StreamOp<"copy", [DeclareOpInterfaceMethods<MemoryEffects
   let arguments = (ins AnyStaticShapeMemRef:$source, AnyStaticShapeMemRef:$target, Exec_Stream:$stream);
   let assemblyFormat = "$source `to` $target (`stream` $stream^)? attr-dict `:` type($source) `,` type($target)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool namesCall() { return false; } // what a copy is for, many values' makers say
+  }];
 }
 
-def Exec_ForOp : Exec_Op<"for", [RecursiveMemoryEffects, SingleBlock, RecursivelySpeculatable]> {
+def Exec_ForOp : Exec_HostOp<"for", [RecursiveMemoryEffects, SingleBlock, RecursivelySpeculatable]> {
   let summary = "Equal layers, one after another";
   let description = [{
     The body runs for index = 0, step, 2 step, ... < count. On rung `kernels` it carries tensors from iteration to
@@ -335,7 +344,7 @@ def Exec_YieldOp : Exec_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"Fo
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
 
-def Exec_IndexOffsetOp : Exec_Op<"index_offset", [Pure]> {
+def Exec_IndexOffsetOp : Exec_HostOp<"index_offset", [Pure]> {
   let summary = "offset + index, for bodies of a period after the first; `reverse`: offset - index, for loops from the last layer to the first";
   let description = [{
     ```mlir
@@ -350,7 +359,7 @@ def Exec_IndexOffsetOp : Exec_Op<"index_offset", [Pure]> {
   let hasFolder = 0;
 }
 
-def Exec_StackLayerOp : Exec_Op<"stack_layer", [Pure]> {
+def Exec_StackLayerOp : Exec_HostOp<"stack_layer", [Pure]> {
   let summary = "index / period * held + before: the number of a layer in a stack of some bodies' layers (`graph.stack_layer`)";
   let description = [{
     ```mlir

@@ -38,7 +38,7 @@ def Graph_SelectOp : Graph_Op<"select", [Graph_Derivative, DeclareOpInterfaceMet
   let hasVerifier = 1;
 }
 
-def Graph_ReshapeOp : Graph_Op<"reshape", [Graph_Derivative]> {
+def Graph_ReshapeOp : Graph_Op<"reshape", [Graph_Derivative, SameElementsOpInterface]> {
   let summary = "The same elements in row-major order in another shape";
   let arguments = (ins AnyRankedTensor:$input);
   let results = (outs AnyRankedTensor:$result);
@@ -149,7 +149,7 @@ def Graph_MaskPaddingOp : Graph_Op<"mask_padding", [Graph_Derivative, AllTypesMa
   let hasVerifier = 1;
 }
 
-def Graph_NameOp : Graph_Op<"name", [Graph_Derivative, Graph_DropSite, AllTypesMatch<["input", "result"]>]> {
+def Graph_NameOp : Graph_Op<"name", [Graph_Derivative, Graph_DropSite, SameElementsOpInterface, AllTypesMatch<["input", "result"]>]> {
   let summary = "Names a value and, if given, its dimensions";
   let description = [{
     What `--shard=residual:seq=tp` refers to. Importers make it; `dist-annotate` reads it; removed when the program is partitioned. An
