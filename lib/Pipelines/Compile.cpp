@@ -6,6 +6,7 @@
 #include "FitMemory.h"
 #include "Made.h"
 #include "OutputFiles.h"
+#include "PaddedWork.h"
 #include "Progress.h"
 #include "Report/Markup.h"
 #include "Versions.h"
@@ -171,6 +172,14 @@ static Result<std::vector<Explanation>> explainPrograms(ModuleOp step, ModuleOp 
   return explanations;
 }
 
+/// Of the program, or of the first of its stages that has something to say.
+static std::string paddedWorks(ModuleOp module, const CompileOptions &options) {
+  for (StageProgram &stage : stagePrograms(module))
+    if (std::string text = paddedWork(*stage.module, options); !text.empty())
+      return text;
+  return paddedWork(module, options);
+}
+
 Status compile(const CompileOptions &asked, const Installation &installation,
                llvm::function_ref<std::unique_ptr<ExecutableCheck>()> makeCheck) {
   if (Status s = checkEnvironment(asked); !s)
@@ -235,8 +244,10 @@ Status compile(const CompileOptions &asked, const Installation &installation,
       return diagnostics.failure("cannot compile to rung " + rungName(rung).str(), options.model);
     if (rung == Rung::Step)
       writeSchedule(*module, options);
-    if (rung == Rung::Spmd)
+    if (rung == Rung::Spmd) {
+      llvm::errs() << paddedWorks(*module, options);
       writePipelineTimes(*module, options);
+    }
     if (Status s = dumpRung(*module, rung, options); !s)
       return s;
     if (rung == Rung::Step && check)

@@ -175,6 +175,11 @@ private:
               attr ? std::optional(attr.toSharding(mesh)) : std::nullopt);
       }
     }
+    for (auto function : step.getOps<func::FuncOp>())
+      for (unsigned i = 0; i < function.getNumResults(); ++i)
+        if (auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
+            name && graph::resultKind(function, i) == graph::Kind::Output)
+          outputs.insert(name.str());
     step.walk([&](graph::NameOp op) {
       if (named.insert(op.getName().str()).second)
         add(op.getName(), stepNames.names(op.getResult()), std::nullopt);
@@ -445,6 +450,8 @@ private:
         else if (weight && standard && standard->largestFreeWeightDim)
           text += "what axis " + mesh.axes[axis.axis].name +
                   " means for the largest dimension of a weight that no other axis shards";
+        else if (outputs.count(tensor.name))
+          text += "where the functions that give it have it, by cost";
         else
           text += "annotated in the program, or propagated from its users";
         reasons.push_back(text);
@@ -465,7 +472,7 @@ private:
   Mesh mesh;
   Items given, givenText;
   std::map<std::pair<std::string, std::string>, Subject> subjects;
-  std::set<std::string> named;
+  std::set<std::string> named, outputs;    ///< by graph.name; what functions hand out
   std::map<std::string, Outcome> outcomes; ///< by value of --shard
   std::map<Items, std::string> changes;    ///< what was tried: value of --shard
   int64_t workOfRun = 0;

@@ -51,11 +51,17 @@ std::string priceText(const Explanation &explanation, const Suggestion &suggesti
          (after.seconds < before.seconds ? "" : "+") + micro(after.seconds - before.seconds);
 }
 
+/// Both ends may be parts of one op that was written out.
+static std::string betweenText(const CollectiveExplanation &c) {
+  std::string from = endpointText(c.producer), to = endpointText(c.consumer);
+  return from == to ? "  within: " + from : "  between: " + from + " and " + to;
+}
+
 static void print(const CollectiveExplanation &c, size_t number, const Explanation &all,
                   llvm::raw_ostream &os) {
   os << "collective " << number << " of " << all.collectives.size() << " (" << c.function << "): " << c.kind
      << " over {" << llvm::join(c.axes, ", ") << "}, " << c.from << " -> " << c.to << "\n"
-     << "  between: " << endpointText(c.producer) << " and " << endpointText(c.consumer) << "\n"
+     << betweenText(c) << "\n"
      << "  disagree on: " << c.dimension << (c.why.empty() ? "" : ": " + c.why) << "\n"
      << "  costs: "
      << (c.messages ? "the busiest rank sends or receives " + std::to_string(c.bytes) + " bytes in up to " +

@@ -9,6 +9,7 @@
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,6 +24,7 @@ namespace tessera {
 SpmdFacts::SpmdFacts(ModuleOp module) : module(module), machine(machineOf(module)), names(module) {
   if (MeshOp mesh = dist::getMesh(module))
     meshOfModule = mesh.getMesh().toMesh();
+  names.nameOperands(module);
 }
 
 //===----------------------------------------------------------------------===//
@@ -102,10 +104,15 @@ std::vector<StepTotals> SpmdFacts::totals() {
 // Who and where
 //===----------------------------------------------------------------------===//
 
-/// What a value is before collectives and masks touched it.
+/// What only moves a value, or looks at it in another way for that, and what masks it.
+static bool isMoving(Operation *op) {
+  return isa<CollectiveOpInterface, graph::MaskPaddingOp>(op) || graph::isView(op);
+}
+
+/// What a value is before that touched it.
 static Value sourceOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<CollectiveOpInterface, graph::MaskPaddingOp>(op))
+    if (!isMoving(op))
       break;
     value = op->getOperand(0);
   }
@@ -136,7 +143,7 @@ std::string SpmdFacts::opText(Operation *op) {
     if (BlockArgument arg =
             op->getNumRegions() ? BlockArgument() : argumentOf(operand)) // a loop reads everything
       read += (read.empty() ? "" : ", ") + argumentName(arg);
-  return op->getName().stripDialect().str() + (read.empty() ? "" : " (" + read + ")");
+  return graph::knownAs(op).str() + (read.empty() ? "" : " (" + read + ")");
 }
 
 Endpoint SpmdFacts::producerOf(Value value) {
@@ -158,7 +165,7 @@ Endpoint SpmdFacts::consumerOf(Value value) {
   for (Operation *user : users)
     if (user->getBlock() == first->getBlock() && user->isBeforeInBlock(first))
       first = user;
-  if (isa<CollectiveOpInterface, graph::MaskPaddingOp>(first))
+  if (isMoving(first))
     return consumerOf(first->getResult(0));
   if (isa<func::ReturnOp>(first))
     return {"the caller", describeLocation(first->getLoc())};

@@ -6,7 +6,7 @@
 // RUN: llm-opt %s --tessera-shard="mesh=dp=2,a=2 shard=head_dim=a" --remarks-filter=dist --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // 2 rows of 512 positions, 8 heads, half of 8 elements, 4 bytes each: half of what two ranks hold together.
-// REMARK: collective_permute of [dp/-/-/a/-], 131072 bytes received per rank: reverse changes the order of
+// REMARK: collective_permute of [dp/-/-/a/-], 131072 bytes received per rank: rope changes the order of
 
 // HEADS-LABEL: func.func @rope
 // HEADS-NOT: dist.{{all|reduce|coll}}

@@ -17,7 +17,7 @@ func.func @f(%q: tensor<16x41x8x1x8xf32> {graph.kind = #graph.kind<input>, graph
     %k: tensor<16x41x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<16x41x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %p: tensor<16x41xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]})
-    -> (tensor<16x41x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
+    -> (tensor<16x41x8x1x8xf32> {graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<16x41x8x1x8xf32>, tensor<16x41x8x8xf32>, tensor<16x41x8x8xf32>, tensor<16x41xi32>) -> tensor<16x41x8x1x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<16x41x8x1x8xf32>
   return %o : tensor<16x41x8x1x8xf32>

@@ -65,7 +65,7 @@ func.func @long(%q: tensor<4x512x8x1x8xf32> {graph.kind = #graph.kind<input>, gr
     %k: tensor<4x512x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<4x512x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %p: tensor<4x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x512x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
+    -> (tensor<4x512x8x1x8xf32> {graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x512x8x1x8xf32>, tensor<4x512x8x8xf32>, tensor<4x512x8x8xf32>, tensor<4x512xi32>) -> tensor<4x512x8x1x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x512x8x1x8xf32>
   return %o : tensor<4x512x8x1x8xf32>
@@ -74,7 +74,7 @@ func.func @short(%q: tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<input>, gr
     %k: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<4x16x8x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %p: tensor<4x16xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x16x8x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
+    -> (tensor<4x16x8x1x8xf32> {graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x16x8x1x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16x8x8xf32>, tensor<4x16xi32>) -> tensor<4x16x8x1x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x16x8x1x8xf32>
   return %o : tensor<4x16x8x1x8xf32>
@@ -83,7 +83,7 @@ func.func @few(%q: tensor<4x512x2x4x8xf32> {graph.kind = #graph.kind<input>, gra
     %k: tensor<4x512x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<4x512x2x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %p: tensor<4x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x512x2x4x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
+    -> (tensor<4x512x2x4x8xf32> {graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x512x2x4x8xf32>, tensor<4x512x2x8xf32>, tensor<4x512x2x8xf32>, tensor<4x512xi32>) -> tensor<4x512x2x4x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x512x2x4x8xf32>
   return %o : tensor<4x512x2x4x8xf32>
@@ -92,7 +92,7 @@ func.func @uneven(%q: tensor<64x17x10x1x8xf32> {graph.kind = #graph.kind<input>,
     %k: tensor<64x17x10x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<64x17x10x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %p: tensor<64x17xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<64x17x10x1x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
+    -> (tensor<64x17x10x1x8xf32> {graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<64x17x10x1x8xf32>, tensor<64x17x10x8xf32>, tensor<64x17x10x8xf32>, tensor<64x17xi32>) -> tensor<64x17x10x1x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<64x17x10x1x8xf32>
   return %o : tensor<64x17x10x1x8xf32>
@@ -101,7 +101,7 @@ func.func @copies(%q: tensor<1x512x4x2x8xf32> {graph.kind = #graph.kind<input>, 
     %k: tensor<1x512x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<1x512x4x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %p: tensor<1x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<1x512x4x2x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
+    -> (tensor<1x512x4x2x8xf32> {graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<1x512x4x2x8xf32>, tensor<1x512x4x8xf32>, tensor<1x512x4x8xf32>, tensor<1x512xi32>) -> tensor<1x512x4x2x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<1x512x4x2x8xf32>
   return %o : tensor<1x512x4x2x8xf32>
@@ -110,7 +110,7 @@ func.func @nine(%q: tensor<4x512x3x3x8xf32> {graph.kind = #graph.kind<input>, gr
     %k: tensor<4x512x3x8xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %v: tensor<4x512x3x8xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "head_dim"]},
     %p: tensor<4x512xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]})
-    -> (tensor<4x512x3x3x8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}) {
+    -> (tensor<4x512x3x3x8xf32> {graph.name = "a"}) {
   %a = graph.attention %q, %k, %v, %p scale = 0.35 : (tensor<4x512x3x3x8xf32>, tensor<4x512x3x8xf32>, tensor<4x512x3x8xf32>, tensor<4x512xi32>) -> tensor<4x512x3x3x8xf32>
   %o = graph.name %a "out" ["batch", "seq", "kv_heads", "group", "head_dim"] : tensor<4x512x3x3x8xf32>
   return %o : tensor<4x512x3x3x8xf32>

@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: func.func @loss
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "reduce reduces over vocab, sharded over {tp}; {{.*}}needs the maximum"} : tensor<2x16xf32,
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "cross_entropy reduces over vocab, sharded over {tp}; {{.*}}needs the maximum"} : tensor<2x16xf32,
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {{.*}} : tensor<2x16xf32,
 // CHECK-NOT: dist.{{all|reduce|coll}}

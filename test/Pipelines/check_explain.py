@@ -78,7 +78,7 @@ def check(opt, file, mesh, shard):
         head = re.match(r"collective \d+ of \d+ \(\w+\): (\w+) over \{([^}]*)\}", paragraph)
         assert head and (head.groups() == (kind, axes) or kind == "grouped_send" == head[1]), f"{kind} over {axes} is called\n{paragraph}"
         assert int(re.search(r"times a step: (\d+) bytes", paragraph)[1]) == sent, f"{sent} bytes are sent\n{paragraph}"
-        assert re.search(r"between: \S.* and \S", paragraph) and re.search(r"disagree on: \w", paragraph), paragraph
+        assert re.search(r"between: \S.* and \S|within: \S", paragraph) and re.search(r"disagree on: \w", paragraph), paragraph
         flag = re.search(r"removed by: --shard=(\S+) \(new: \S+\)", paragraph)
         assert flag, f"{file} {options}: no flag is suggested\n{paragraph}"
         after = collectives(run(*opt, file, f"--tessera-shard=mesh={mesh} shard={flag[1]}").stdout)

@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @rms_norm
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: graph.reduce sum
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "reduce reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "rms_norm reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: return
 func.func @rms_norm(%x: tensor<4x512x1024xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
@@ -19,9 +19,9 @@ func.func @rms_norm(%x: tensor<4x512x1024xf32> {graph.kind = #graph.kind<input>,
 
 // CHECK-LABEL: func.func @layer_norm
 // CHECK-NOT: dist.{{all|reduce|coll}}
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "reduce reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "layer_norm reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
 // CHECK: graph.sub
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "reduce reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "layer_norm reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: return
 func.func @layer_norm(%x: tensor<4x512x1024xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]},
@@ -36,10 +36,10 @@ func.func @layer_norm(%x: tensor<4x512x1024xf32> {graph.kind = #graph.kind<input
 // CHECK-LABEL: func.func @softmax
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: graph.reduce max
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "reduce reduces over hidden, sharded over {tp}; {{.*}} needs the maximum"} : tensor<2x512x
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "softmax reduces over hidden, sharded over {tp}; {{.*}} needs the maximum"} : tensor<2x512x
 // CHECK: graph.exp
 // CHECK: graph.reduce sum
-// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "reduce reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
+// CHECK: dist.all_reduce %{{.*}} axes = {"tp"} {why = "softmax reduces over hidden, sharded over {tp}; {{.*}} needs the sum"} : tensor<2x512x
 // CHECK-NOT: dist.{{all|reduce|coll}}
 // CHECK: return
 func.func @softmax(%x: tensor<4x512x1024xf32> {graph.kind = #graph.kind<input>, graph.name = "x", graph.dims = ["batch", "seq", "hidden"]})

@@ -24,7 +24,7 @@
 // REMARK-NOT: Missed
 func.func @last(%x: tensor<4x17x64xf32> {graph.kind = #graph.kind<input>, graph.name = "hidden", graph.dims = ["batch", "seq", "hidden"]},
     %i: tensor<4xi32> {graph.kind = #graph.kind<input>, graph.name = "index", graph.dims = ["batch"]})
-    -> (tensor<4x1x64xf32> {graph.kind = #graph.kind<output>, graph.name = "row"}) {
+    -> (tensor<4x1x64xf32> {graph.name = "row"}) {
   %0 = graph.take %x, %i : (tensor<4x17x64xf32>, tensor<4xi32>) -> tensor<4x1x64xf32>
   %1 = graph.silu %0 : tensor<4x1x64xf32>
   return %1 : tensor<4x1x64xf32>

@@ -108,6 +108,65 @@ void DimNames::nameOp(Operation *op) {
     followEdges();
 }
 
+void DimNames::nameOperands(ModuleOp module) {
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    for (Block &block : function.getFunctionBody())
+      if (Operation *last = block.empty() ? nullptr : &block.back(); last && last->getNumSuccessors() == 0)
+        for (OpOperand &operand : last->getOpOperands())
+          if (auto dims = function.getResultAttrOfType<ArrayAttr>(operand.getOperandNumber(), "graph.dims"))
+            give(operand.get(), strings(dims));
+    nameOperandsIn(function.getFunctionBody());
+  }
+}
+
+/// Readers before what they read.
+void DimNames::nameOperandsIn(Region &region) {
+  for (Block &block : llvm::reverse(region))
+    for (Operation &op : llvm::reverse(block)) {
+      for (Region &inner : op.getRegions())
+        nameOperandsIn(inner);
+      nameOperandsOf(&op);
+    }
+}
+
+void DimNames::nameOperandsOf(Operation *op) {
+  if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
+    ShardingRule rule = ruled.getShardingRule();
+    SmallVector<StringRef> factors(rule.factors.size());
+    auto learn = [&](ValueRange values, ArrayRef<TensorFactors> tensors) {
+      for (auto [value, tensor] : llvm::zip(values, tensors))
+        for (auto [dim, name] : llvm::zip(tensor.dims, names(value)))
+          if (dim.size() == 1 && factors[dim.front()].empty())
+            factors[dim.front()] = name;
+    };
+    learn(op->getResults(), rule.results);
+    learn(op->getOperands(), rule.operands);
+    for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands)) {
+      Names found;
+      for (const auto &dim : tensor.dims)
+        found.push_back(dim.size() == 1 ? factors[dim.front()] : StringRef());
+      give(operand, found);
+    }
+  } else if (op->getNumResults() == 1 && op->getNumOperands() > 0 && op->getNumRegions() == 0) {
+    if (Names made(names(op->getResult(0))); !made.empty()) // a collective, or a mask
+      give(op->getOperand(0), made);
+  }
+  auto flow = dyn_cast<DataFlowOpInterface>(op);
+  if (!flow)
+    return;
+  for (const DataFlowEdge &edge : flow.getDataFlowEdges())
+    for (Value from : edge.values)
+      if (Names called(names(from)); !called.empty())
+        for (Value to : edge.values)
+          give(to, called);
+  for (const StackEdge &edge : flow.getStackEdges())
+    for (Value slice : edge.slices)
+      if (Names called(names(slice)); !called.empty() && !edge.collected) {
+        called.insert(called.begin(), StringRef());
+        give(edge.stack, called);
+      }
+}
+
 ArrayRef<StringRef> DimNames::names(Value value) const {
   auto it = known.find(value);
   return it == known.end() ? ArrayRef<StringRef>() : ArrayRef<StringRef>(it->second);

@@ -62,6 +62,7 @@ public:
     program.architecture = text("graph.architecture");
     if (dist::MeshOp mesh = dist::getMesh(module))
       program.mesh = mesh.getMesh().toMesh();
+    names.nameOperands(module);
     for (auto function : module.getOps<FunctionOpInterface>()) {
       if (function.isExternal())
         continue;

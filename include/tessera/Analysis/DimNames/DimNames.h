@@ -25,6 +25,10 @@ public:
   /// no op may be destroyed (take it out of the program and destroy it later).
   void extend(mlir::Operation *op);
 
+  /// Names what ops read, too, by what they make and who reads it with them, and what functions return: to
+  /// describe a program that is done. Before, a name that nobody gave would be one that people can speak of.
+  void nameOperands(mlir::ModuleOp module);
+
   /// One name per dimension, empty where unknown; no names at all for a value the analysis did not reach.
   llvm::ArrayRef<llvm::StringRef> names(mlir::Value value) const;
   /// Dimension `dim` of `value` by name, or `dimension 2`.
@@ -39,6 +43,8 @@ private:
   void nameFunction(mlir::FunctionOpInterface function);
   void nameBlock(mlir::Block &block);
   void nameOp(mlir::Operation *op);
+  void nameOperandsIn(mlir::Region &region);
+  void nameOperandsOf(mlir::Operation *op);
   /// Gives `names` to `value` where it has none.
   void give(mlir::Value value, llvm::ArrayRef<llvm::StringRef> names);
 

@@ -11,6 +11,7 @@ def DistAnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     `[VALUE:]DIM=AXIS[+AXIS...]` replace the default for that value and dimension; `DIM=-` leaves it whole. `heads` is `kv_heads` where a program groups its heads. A `seq` dimension of size 1 (decode) stays whole.
     Arguments get the attribute `dist.sharding`, closed where all dimensions have names (open where no name shards them in inputs that another function of the
     program gives); values named by `graph.name` get a `dist.constraint`.
+    Outputs, and inputs that are one, of which neither the program nor an item says how they lie get `dist.unasked`.
     fsdp's sharding of weights has user priority 1: activations decide first. Options are checked here; every error is one line.
 
     With `mesh="tp=2"`,
@@ -65,7 +66,7 @@ def DistInsertReshardsPass : Pass<"dist-insert-reshards", "::mlir::ModuleOp"> {
   let description = [{
     Rung `step` to rung `sharded`. How each op of a block runs is chosen for all of them at once, by the total time of work and reshards
     (`placeProgram`); operands that lie otherwise go through a `dist.reshard`. What loops carry, annotations and the function's
-    arguments and results lie as propagation wants. A sharded reduction makes a partial type; it stays so through linear ops as long as that
+    arguments and results lie as propagation wants, but for outputs with `dist.unasked`, which lie where they cost least in all functions. A sharded reduction makes a partial type; it stays so through linear ops as long as that
     pays. A weight sharded by fsdp keeps its sharding as a stack; its slice is gathered inside the body, just before use, unless
     moving the activations is faster.
     ```mlir

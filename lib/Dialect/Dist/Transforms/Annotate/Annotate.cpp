@@ -2,6 +2,7 @@
 #include "Annotate/HeadAxes.h"
 #include "Annotate/ReplicationRemarks.h"
 #include "Explain.h"
+#include "Reshard/OutputLayouts.h"
 #include "RetiredOps.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -41,9 +42,11 @@ public:
     }
     if (failed(items.check()))
       return failure();
-    for (auto function : module.getOps<func::FuncOp>())
+    for (auto function : module.getOps<func::FuncOp>()) {
+      markUnasked(function);
       if (failed(annotateArguments(function)) || failed(annotateSent(function)))
         return failure();
+    }
     WalkResult walked = module.walk([&](graph::NameOp op) {
       return failed(annotateNamed(op)) ? WalkResult::interrupt() : WalkResult::advance();
     });
@@ -245,6 +248,24 @@ private:
     return items.pins(subject) || llvm::any_of(subject.dims, [&](StringRef dim) {
              return !dim.empty() && items.find(subject, dim);
            });
+  }
+
+  /// Outputs, and inputs that are one, of which neither the program nor an item says how they lie: what
+  /// standard axes mean for them is no wish (see layOutputs). Before arguments get what those mean.
+  void markUnasked(func::FuncOp function) {
+    auto mark = UnitAttr::get(module.getContext());
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (std::optional<ShardableValue> output = subjects.ofOutput(function, i);
+          output && !function.getResultAttr(i, kShardingAttr) && !isAsked(*output))
+        function.setResultAttr(i, kUnaskedAttr, mark);
+    for (BlockArgument arg : function.getArguments()) {
+      unsigned i = arg.getArgNumber();
+      if (!isa<RankedTensorType>(arg.getType()) || function.getArgAttr(i, kShardingAttr))
+        continue;
+      if (ShardableValue input = subjects.of(function, arg);
+          input.isInput && !input.isDecided && !isAsked(input))
+        function.setArgAttr(i, kUnaskedAttr, mark);
+    }
   }
 
   LogicalResult annotateNamed(graph::NameOp op) {

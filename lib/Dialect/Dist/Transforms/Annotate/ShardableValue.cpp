@@ -81,13 +81,7 @@ void ShardableValues::exchange(ShardableValue &subject, bool isShared) const {
   }
 }
 
-std::optional<ShardableValue> ShardableValues::ofSent(func::FuncOp function, unsigned result) const {
-  auto gives = function.getResultAttrOfType<graph::GivesAttr>(result, graph::kGivesAttr);
-  auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[result]);
-  if (!gives || !type ||
-      (gives.getValue() != graph::Gives::Sent && gives.getValue() != graph::Gives::SentGradient &&
-       gives.getValue() != graph::Gives::SharedGradient))
-    return std::nullopt;
+ShardableValue ShardableValues::ofResult(func::FuncOp function, unsigned result, RankedTensorType type) {
   ShardableValue subject{function.getLoc(), {}, {}, {}};
   if (auto name = function.getResultAttrOfType<StringAttr>(result, graph::kNameAttr))
     subject.name = name;
@@ -97,8 +91,30 @@ std::optional<ShardableValue> ShardableValues::ofSent(func::FuncOp function, uns
   subject.shape = llvm::to_vector(type.getShape());
   subject.dims.resize(subject.shape.size());
   subject.bytes = tensorBytes(type);
+  return subject;
+}
+
+static bool isSent(graph::GivesAttr gives) {
+  return gives && (gives.getValue() == graph::Gives::Sent || gives.getValue() == graph::Gives::SentGradient ||
+                   gives.getValue() == graph::Gives::SharedGradient);
+}
+
+std::optional<ShardableValue> ShardableValues::ofSent(func::FuncOp function, unsigned result) const {
+  auto gives = function.getResultAttrOfType<graph::GivesAttr>(result, graph::kGivesAttr);
+  auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[result]);
+  if (!isSent(gives) || !type)
+    return std::nullopt;
+  ShardableValue subject = ofResult(function, result, type);
   exchange(subject, gives.getValue() == graph::Gives::SharedGradient);
   return subject;
+}
+
+std::optional<ShardableValue> ShardableValues::ofOutput(func::FuncOp function, unsigned result) const {
+  auto gives = function.getResultAttrOfType<graph::GivesAttr>(result, graph::kGivesAttr);
+  auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[result]);
+  if (isSent(gives) || !type || graph::resultKind(function, result) != graph::Kind::Output)
+    return std::nullopt;
+  return ofResult(function, result, type);
 }
 
 ShardableValue ShardableValues::of(graph::NameOp op) const {

@@ -49,6 +49,8 @@ public:
   /// What stages of a pipeline hand each other lies at both ends as its name says: values, and gradients,
   /// which lie as what they are of. Nothing: the result is no such value.
   std::optional<ShardableValue> ofSent(mlir::func::FuncOp function, unsigned result) const;
+  /// An output that no other stage takes; nothing: the result is none.
+  std::optional<ShardableValue> ofOutput(mlir::func::FuncOp function, unsigned result) const;
 
   /// Names of the dimensions of all values called so, or of a class called so.
   const std::map<llvm::StringRef, llvm::SmallVector<llvm::StringRef>> &dims() const { return valueDims; }
@@ -62,6 +64,7 @@ public:
 
 private:
   void exchange(ShardableValue &subject, bool isShared) const;
+  static ShardableValue ofResult(mlir::func::FuncOp function, unsigned result, mlir::RankedTensorType type);
 
   mutable mlir::ModuleOp module; // lookups are not const
   const DimNames &names;

@@ -13,6 +13,7 @@
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -124,7 +125,7 @@ private:
     Location loc = op.getLoc();
     StringAttr why = op.getWhyAttr();
     if (step.isView)
-      return graph::ReshapeOp::create(builder, loc, type, value);
+      return graph::ReshapeOp::create(builder, graph::markView(loc), type, value);
     explain(loc, "collective",
             llvm::formatv("{0} to {1}, {2:F0} bytes received per rank: {3}", toString(step.kind),
                           toString(step.result, mesh), step.received * elementBytes,
@@ -164,7 +165,7 @@ private:
         const AxisList &axes = projection.factors[f].axes;
         if (factor.kind != FactorKind::Permutation || axes.empty())
           continue;
-        std::string why = (op->getName().stripDialect() + " changes the order of " +
+        std::string why = (graph::knownAs(op) + " changes the order of " +
                            names.factorName(op, rule, int(f)) + ", which is sharded")
                               .str();
         builder.setInsertionPoint(op);
@@ -258,7 +259,7 @@ private:
       op->setOperand(operand, mask.getResult());
       explain(op->getLoc(), "mask",
               llvm::formatv("{0} reduces over {1}, of size {2}, which does not divide: padding is masked",
-                            op->getName().stripDialect(), names.name(value, int(dim)),
+                            graph::knownAs(op), names.name(value, int(dim)),
                             globalShape(cast<RankedTensorType>(value.getType()))[dim]));
     }
     return success();

@@ -6,6 +6,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -57,7 +58,7 @@ struct UnsliceReduction : public OpRewritePattern<AllReduceOp> {
     explain(
         op->getLoc(), "unslice",
         llvm::formatv("{0} of the whole on every rank ({1:F3} us more) in place of a collective ({2:F3} us)",
-                      op->getName().stripDialect(), more * 1e6, saved * 1e6));
+                      graph::knownAs(op), more * 1e6, saved * 1e6));
     rewriter.replaceOp(reduce, whole->getResults());
     return success();
   }

@@ -176,16 +176,49 @@ private:
       if (failed(add(op)))
         return failure();
     // A place takes from all its sources at once.
-    std::map<int, SmallVector<int>> bySources;
+    std::map<int, SmallVector<Value>> bySources;
     for (auto [value, target] : pendingSources)
-      if (int source = tensorOf(value); source != target)
-        bySources[target].push_back(source);
+      if (tensorOf(value) != target)
+        bySources[target].push_back(value);
     pendingSources.clear();
     for (auto &[target, sources] : bySources) {
-      graph.addDataFlowEdge(sources, target);
+      if (!llvm::is_contained(results, target))
+        holdPins(target, sources);
+      graph.addDataFlowEdge(llvm::map_to_vector(sources, [&](Value source) { return tensorOf(source); }),
+                            target);
       opOf.push_back(function);
     }
     return success();
+  }
+
+  /// What a loop takes from pinned values is the same value in the loop and behind it, so their pins hold
+  /// there, too: else the place would lie as its readers like, and the pin would move a value there and back.
+  /// Dimensions of which pins say different things stay free, and so do those that only say how weights are
+  /// stored.
+  void holdPins(int place, ArrayRef<Value> sources) {
+    Sharding &held = graph.tensors[place].sharding;
+    SmallVector<const Sharding *> pins;
+    for (Value source : sources)
+      if (source.getDefiningOp<ConstraintOp>())
+        pins.push_back(&graph.tensors[tensorOf(source)].sharding);
+    AxisList used;
+    for (auto [d, dim] : llvm::enumerate(held.dims)) {
+      const DimSharding *pinned = nullptr;
+      bool isOne = true;
+      for (const Sharding *pin : pins) {
+        const DimSharding &asked = pin->dims[d];
+        if (asked.open || asked.priority.value_or(0) > 0)
+          continue;
+        isOne &= !pinned || pinned->axes == asked.axes;
+        pinned = &asked;
+      }
+      if (!pinned || !isOne || llvm::any_of(pinned->axes, [&](const AxisRef &axis) {
+            return llvm::any_of(used, [&](const AxisRef &other) { return axis.overlaps(other); });
+          }))
+        continue;
+      used.append(pinned->axes.begin(), pinned->axes.end());
+      dim = *pinned;
+    }
   }
 
   static std::string placeText(func::FuncOp function, StringRef kind, unsigned i) {

@@ -3,8 +3,6 @@
 
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
@@ -112,6 +110,15 @@ void ShardingAttributes::write(ConstraintOp pin, const Sharding &sharding) const
   MLIRContext *context = pin.getContext();
   pin->setAttr(kShardingsAttr,
                ArrayAttr::get(context, {ShardingAttr::get(context, meshName, sharding, mesh)}));
+}
+
+void ShardingAttributes::write(func::FuncOp function, unsigned i, bool isResult,
+                               const Sharding &sharding) const {
+  auto attr = ShardingAttr::get(function.getContext(), meshName, sharding, mesh);
+  if (isResult)
+    function.setResultAttr(i, kShardingAttr, attr);
+  else
+    function.setArgAttr(i, kShardingAttr, attr);
 }
 
 void ShardingAttributes::forEachSource(ArrayRef<DataFlowEdge> edges, ArrayRef<Sharding> shardings,

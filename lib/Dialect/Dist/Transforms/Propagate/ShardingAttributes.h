@@ -12,6 +12,8 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 namespace tessera::dist {
 
 class ShardingAttributes {
@@ -37,6 +39,8 @@ public:
   void write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const;
   /// Writes it at an annotation.
   void write(ConstraintOp pin, const Sharding &sharding) const;
+  /// Writes it at an argument, or a result, of a function.
+  void write(mlir::func::FuncOp function, unsigned i, bool isResult, const Sharding &sharding) const;
 
   /// What ops need whose shardings are given; none for ops that are placed.
   std::optional<ValueNeeds> outsideNeeds(mlir::Operation *op) const;

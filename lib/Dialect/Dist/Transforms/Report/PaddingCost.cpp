@@ -4,8 +4,10 @@
 #include "Explain.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -62,18 +64,36 @@ private:
     for (int d = 0; d < type.getRank(); ++d) {
       int64_t padded = type.getDimSize(d) * sharding.shards(d);
       if (padded != global[d])
-        found.push_back({entry(names.name(value, d), sharding.dims[d].axes, global[d], padded),
+        found.push_back({entry(value, d, sharding.dims[d].axes, global[d], padded),
                          double(padded - global[d]) / double(padded)});
     }
     return found;
   }
 
-  size_t entry(const std::string &name, const AxisList &axes, int64_t size, int64_t padded) {
+  /// A dimension that nobody has named is one of its value; of equal ones of several values the first's.
+  std::string nameOf(Value value, int dim) const {
+    std::string name = names.name(value, dim);
+    ArrayRef<StringRef> known = names.names(value);
+    if (!known.empty() && !known[size_t(dim)].empty())
+      return name;
+    Operation *maker = value.getDefiningOp();
+    StringRef called = maker ? graph::callName(maker->getLoc()) : StringRef();
+    if (auto arg = dyn_cast<BlockArgument>(value))
+      if (auto function = dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()))
+        if (auto given = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr))
+          called = given;
+    if (called.empty() && !maker)
+      maker = value.getParentBlock()->getParentOp();
+    return name + " of " + (called.empty() ? graph::knownAs(maker) : called).str();
+  }
+
+  size_t entry(Value value, int dim, const AxisList &axes, int64_t size, int64_t padded) {
+    std::string name = names.name(value, dim);
     std::string axesText =
         llvm::join(llvm::map_range(axes, [&](const AxisRef &axis) { return toString(axis, mesh); }), "+");
     auto [at, isNew] = index.insert({{name, axesText, size}, cost.dims.size()});
     if (isNew)
-      cost.dims.push_back({name, axes, axesText, size, padded, {}, {}});
+      cost.dims.push_back({nameOf(value, dim), axes, axesText, size, padded, {}, {}});
     return at->second;
   }
 
@@ -133,8 +153,8 @@ private:
   }
 
   void addMaker(size_t i, Operation *op) {
-    std::string name = op->getName().stripDialect().str();
-    if (!llvm::is_contained(makers[i], name))
+    std::string name = graph::knownAs(op).str();
+    if (!graph::isView(op) && !llvm::is_contained(makers[i], name))
       makers[i].push_back(name);
   }
 
@@ -181,6 +201,7 @@ struct ReportPaddingPass : public tessera::dist::impl::DistReportPaddingPassBase
       return;
     Mesh mesh = meshOp.getMesh().toMesh();
     DimNames names(getOperation());
+    names.nameOperands(getOperation());
     PaddingCost cost = paddingCost(getOperation(), mesh, names);
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (FunctionFlops flops = cost.functions[function.getName().str()]; flops.padding > 0)

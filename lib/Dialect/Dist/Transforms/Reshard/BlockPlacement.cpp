@@ -122,8 +122,9 @@ FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, Resh
     SearchWork work = searchWork().since(before);
     double gap = decision.time > 0 ? 100 * (decision.time - decision.lowerBound) / decision.time : 0;
     explain(builder.ops.front()->getLoc(), "placement",
-            llvm::formatv("block of {0} ({1} ops): time {2:F3} us, bound {3:F3} us, gap {4:F2} %, searched "
-                          "{5} steps of {6} reshards and {7} table entries",
+            llvm::formatv("block of {0} ({1} ops): time {2:F3} us, bound {3:F3} us, gap {4:F2} % to the best "
+                          "of the options that ops were offered, searched {5} steps of {6} reshards and {7} "
+                          "table entries",
                           parent->getName(), builder.ops.size(), decision.time * 1e6,
                           decision.lowerBound * 1e6, gap, work.reshardSteps, work.reshards,
                           work.tableEntries));

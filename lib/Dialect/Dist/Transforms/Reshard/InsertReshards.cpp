@@ -13,6 +13,7 @@
 #include "Reshard/BlockPlacement.h"
 #include "Reshard/CachedReshardCosts.h"
 #include "Reshard/CarriedSums.h"
+#include "Reshard/OutputLayouts.h"
 #include "Reshard/PinConflicts.h"
 #include "Reshard/StackLayouts.h"
 #include "RetiredOps.h"
@@ -24,6 +25,7 @@
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -46,6 +48,13 @@ public:
         builder(module.getContext()), pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
+    SearchWork before = searchWork();
+    layOutputs(module, written, costs);
+    if (SearchWork work = searchWork().since(before); work.tableEntries > 0)
+      dist::explain(module.getLoc(), "prices",
+                    llvm::formatv("what functions hand out: searched {0} steps of {1} reshards and {2} "
+                                  "table entries",
+                                  work.reshardSteps, work.reshards, work.tableEntries));
     for (auto function : module.getOps<func::FuncOp>())
       if (failed(runOn(function)))
         return failure();
@@ -173,7 +182,7 @@ private:
   /// A name that a value was given is no op that somebody wrote: the value is meant.
   static StringRef shortName(Operation *op) {
     auto given = dyn_cast<graph::NameOp>(op);
-    return given ? given.getName() : op->getName().stripDialect();
+    return given ? given.getName() : graph::knownAs(op);
   }
 
   void reshardOperand(OpOperand &operand, const Sharding &to, StringRef who) {
@@ -215,6 +224,7 @@ private:
                      "the caller");
       function.removeResultAttr(i, StringAttr::get(module.getContext(), kShardingAttr));
     }
+    pins.finish();
     function.setFunctionType(
         builder.getFunctionType(function.getBody().getArgumentTypes(), returns.getOperandTypes()));
     return success();
@@ -250,7 +260,7 @@ private:
     Sharding to = written.of(cast<OpResult>(op.getResult()));
     Value value = reshard(op.getInput(), to, "the annotation", op);
     if (auto name = op.getInput().getDefiningOp<graph::NameOp>())
-      pins.add(value, name.getName());
+      pins.add(value, name.getName(), op.getSharding().toSharding(mesh));
     op.getResult().replaceAllUsesWith(value);
     retired.add(op);
   }
@@ -278,6 +288,7 @@ private:
     SmallVector<Operation *> ops;
     for (Operation *made = last ? last->getNextNode() : &op->getBlock()->front(); made != op;
          made = made->getNextNode()) {
+      made->setLoc(graph::markPartOf(made->getLoc(), graph::knownAs(op)));
       names.extend(made);
       ops.push_back(made);
     }

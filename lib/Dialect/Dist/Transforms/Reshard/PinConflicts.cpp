@@ -4,6 +4,7 @@
 #include "Explain.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
@@ -23,7 +24,7 @@ struct PinConflicts::Path {
   std::vector<Operation *> ops; ///< nearest to the start first
 };
 
-void PinConflicts::add(Value value, StringRef name) {
+void PinConflicts::add(Value value, StringRef name, const Sharding &pin) {
   llvm::SmallPtrSet<Operation *, 16> seen;
   std::deque<Path> open{
       {value,
@@ -32,7 +33,7 @@ void PinConflicts::add(Value value, StringRef name) {
     Path path = std::move(open.front());
     open.pop_front();
     if (path.at != value)
-      if (auto pin = pins.find(path.at); pin != pins.end()) {
+      if (pins.contains(path.at)) {
         tell(path, path.at, value, name);
         continue;
       }
@@ -44,7 +45,44 @@ void PinConflicts::add(Value value, StringRef name) {
       if (isa<RankedTensorType>(operand.getType()))
         open.push_back({operand, path.ops});
   }
-  pins.try_emplace(value, name.str());
+  pins.insert({value, Pin{name.str(), pin}});
+}
+
+/// `lies` has what `pin` says of dimensions that it speaks of.
+static bool isHeld(const Sharding &pin, const Sharding &lies) {
+  return llvm::all_of(llvm::zip(pin.dims, lies.dims), [](auto dims) {
+    return std::get<0>(dims).open || std::get<0>(dims).axes == std::get<1>(dims).axes;
+  });
+}
+
+void PinConflicts::finish() {
+  for (auto &[value, pin] : pins) {
+    SmallVector<std::string> needed;
+    SmallVector<Value> same = {value}; // under all the names that it has
+    bool isRead = false;
+    while (!same.empty() && !isRead) {
+      Value next = same.pop_back_val();
+      for (Operation *user : next.getUsers()) {
+        if (isa<graph::NameOp>(user)) {
+          same.push_back(user->getResult(0));
+          continue;
+        }
+        if (isa<ConstraintOp>(user)) // the pin itself, taken out of the program
+          continue;
+        auto reshard = dyn_cast<ReshardOp>(user);
+        Sharding lies = getShardingAttr((reshard ? reshard.getResult() : next).getType()).toSharding(mesh);
+        isRead |= isHeld(pin.sharding, lies);
+        if (std::string text = toString(lies, mesh); !llvm::is_contained(needed, text))
+          needed.push_back(text);
+      }
+    }
+    if (!isRead && !needed.empty())
+      explainMissed(value.getLoc(), "pins",
+                    llvm::formatv("{0} is pinned to {1}, and nobody reads it so: who reads it needs {2}",
+                                  pin.name, toString(getShardingAttr(value.getType()).toSharding(mesh), mesh),
+                                  llvm::join(needed, " or ")));
+  }
+  pins.clear();
 }
 
 void PinConflicts::tell(const Path &path, Value from, Value to, StringRef name) const {
@@ -57,8 +95,9 @@ void PinConflicts::tell(const Path &path, Value from, Value to, StringRef name) 
   for (Operation *op : llvm::reverse(path.ops)) {
     auto reshard = dyn_cast<ReshardOp>(op);
     if (!reshard) {
-      if (!isa<graph::NameOp, ConstraintOp>(op))
-        between.push_back(op->getName().stripDialect().str());
+      std::string known = graph::knownAs(op).str(); // the parts of one op are one after the other
+      if (!isa<graph::NameOp, ConstraintOp>(op) && (between.empty() || between.back() != known))
+        between.push_back(std::move(known));
       continue;
     }
     Sharding source = shardingOf(reshard.getInput()), target = shardingOf(reshard.getResult());
@@ -75,7 +114,7 @@ void PinConflicts::tell(const Path &path, Value from, Value to, StringRef name) 
   }
   if (bytes <= 0)
     return;
-  const std::string first = pins.lookup(from), ops = llvm::join(between, ", ");
+  const std::string first = pins.find(from)->second.name, ops = llvm::join(between, ", ");
   if (before.samePlacement(after)) {
     std::string who = first == name
                           ? first + " is pinned to " + toString(before, mesh) + " twice"

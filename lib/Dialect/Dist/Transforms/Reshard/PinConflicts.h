@@ -2,7 +2,7 @@
 //
 // Two named values may be pinned so that what stands between them cannot run without moving data. That is no
 // error, but nobody else than the pins is to blame for the reshard: it is said which two, and which ops are
-// between.
+// between. Nor is it one if all who read a pinned value need it otherwise: that is said, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_PINCONFLICTS_H
@@ -10,7 +10,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
-#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace tessera::dist {
 
@@ -20,10 +20,13 @@ public:
   using Price = std::function<double(ReshardOp)>;
   PinConflicts(const Mesh &mesh, Price price) : mesh(mesh), price(std::move(price)) {}
 
-  /// `value`, called `name`, lies as its pin wants; what it is made from has been placed. A missed remark
+  /// `value`, called `name`, lies as `pin` wants; what it is made from has been placed. A missed remark
   /// `pins` for each pinned value that it is made from, the nearest on every path, if a reshard between them
   /// moves an axis of one of the two. Looks at most at some hundred ops.
-  void add(mlir::Value value, llvm::StringRef name);
+  void add(mlir::Value value, llvm::StringRef name, const Sharding &pin);
+  /// A missed remark `pins` for each pinned value that nobody reads as its pin wants it, where all readers
+  /// have been placed: it is moved there, and from there to where it is read. Forgets all pins.
+  void finish();
 
 private:
   struct Path;
@@ -31,7 +34,11 @@ private:
 
   const Mesh &mesh;
   Price price;
-  llvm::DenseMap<mlir::Value, std::string> pins;
+  struct Pin {
+    std::string name;
+    Sharding sharding; ///< what its open dimensions have nobody asked for
+  };
+  llvm::MapVector<mlir::Value, Pin> pins;
 };
 
 } // namespace tessera::dist

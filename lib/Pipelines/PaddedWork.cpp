@@ -1,0 +1,56 @@
+//===- PaddedWork.cpp - A warning of ranks that work on padding -----------===//
+#include "PaddedWork.h"
+
+#include "tessera/Analysis/DimNames/DimNames.h"
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace tessera::dist;
+
+namespace tessera {
+
+/// The part of something that is padding from which on it is said unasked.
+static constexpr double kMost = 0.5;
+
+std::string paddedWork(ModuleOp program, const CompileOptions &options) {
+  MeshOp meshOp = dist::getMesh(program);
+  if (!meshOp)
+    return {};
+  Mesh mesh = meshOp.getMesh().toMesh();
+  DimNames names(program);
+  names.nameOperands(program);
+  PaddingCost cost = paddingCost(program, mesh, names);
+  double worst = kMost;
+  std::string what;
+  double PaddingShare::*kind = nullptr;
+  auto look = [&](double padding, double all, const std::string &text, double PaddingShare::*ofKind) {
+    if (all > 0 && padding / all > worst) {
+      worst = padding / all;
+      what = text;
+      kind = ofKind;
+    }
+  };
+  for (const auto &[name, flops] : cost.functions)
+    look(flops.padding, flops.all, "what a rank computes in @" + name, &PaddingShare::flops);
+  auto lookAt = [&](double PaddingShare::*held, const std::string &text) {
+    double padding = 0; // of one dimension: two that pad a value would count it twice
+    for (const PaddedDim &dim : cost.dims)
+      padding = std::max(padding, dim.share.*held);
+    look(padding, cost.total.*held, text, held);
+  };
+  lookAt(&PaddingShare::weightBytes, "the weights that a rank holds");
+  lookAt(&PaddingShare::stateBytes, "the states that a rank holds");
+  if (!kind)
+    return {};
+  const PaddedDim &most = *llvm::max_element(
+      cost.dims, [&](const PaddedDim &a, const PaddedDim &b) { return a.share.*kind < b.share.*kind; });
+  return llvm::formatv(
+      "warning (--mesh={0}): {1:F0} % of {2} is padding, most of it {3}; give the axis a size "
+      "that divides, or another dimension\n",
+      options.mesh, 100 * worst, what, headline(most));
+}
+
+} // namespace tessera
