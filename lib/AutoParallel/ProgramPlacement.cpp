@@ -1,4 +1,5 @@
 //===- ProgramPlacement.cpp - Shardings of a whole block at once ----------===//
+#include "HeldExpansion.h"
 #include "PlacementMoves.h"
 #include "ProgramOptions.h"
 #include "ValueEnds.h"
@@ -67,8 +68,10 @@ public:
     int tensor = costs.numberOf(value.shape, value.elementBytes);
     times.reserve(sources.size() * targets.size());
     for (int from : sources)
-      for (int to : targets)
+      for (auto [to, sharding] : llvm::zip_equal(targets, needed)) {
         times.push_back(costs.known(tensor, from, to));
+        times.back().time += expansionTime(value, *sharding, costs.machine);
+      }
     if (ends.readers.size() + ends.outside.size() == 1)
       addDirect();
     else
@@ -87,8 +90,9 @@ public:
       if (known.exact)
         return;
       double before = known.time;
-      auto &cost = costs.reshard(value.shape, value.elementBytes, *made[m], *needed[size_t(n)]);
-      known = {cost.possible ? cost.time : kInfinity, true};
+      const Sharding &to = *needed[size_t(n)];
+      auto &cost = costs.reshard(value.shape, value.elementBytes, *made[m], to);
+      known = {cost.possible ? cost.time + expansionTime(value, to, costs.machine) : kInfinity, true};
       changed |= known.time != before;
     };
     for (auto [reader, indices] : llvm::zip(ends.readers, neededBy))
@@ -325,7 +329,7 @@ void forEachReshard(const PlacementProgram &program, const std::vector<ValueEnds
       need(*sharding, -1);
     for (auto [sharding, ops] : llvm::zip(needed, readers)) {
       auto &cost = costs.reshard(value.shape, value.elementBytes, made, sharding);
-      visit(cost.possible ? cost.time : kInfinity, ends, ops);
+      visit(cost.possible ? cost.time + expansionTime(value, sharding, costs.machine) : kInfinity, ends, ops);
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
+#include "tessera/runtime/io/BlockLayout.h"
 
 using namespace mlir;
 
@@ -42,6 +43,15 @@ void noteHeldTypes(ModuleOp module, const io::ModelFile &file) {
     if (!types.empty())
       parameter->setAttr(graph::kHeldAttr, builder.getStrArrayAttr(types));
   }
+}
+
+int64_t blockGranule(const io::ModelFile &file, int64_t ffn) {
+  if (ffn % io::kSubBlock != 0)
+    return 1;
+  for (const io::TensorInfo &tensor : file.tensors())
+    if (io::isQuantized(tensor.dtype) && tensor.shape.size() > 1 && tensor.shape.back() == ffn)
+      return io::kSubBlock;
+  return 1;
 }
 
 } // namespace tessera::importer

@@ -201,6 +201,8 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
   if (options.layers)
     described->config.layers = std::min(described->config.layers, options.layers);
   stretchContext(described->config);
+  if (options.cutsAlongBlocks)
+    described->config.ffnGranule = blockGranule(file, described->config.ffn);
   const ModelConfig &config = described->config;
   if (Status s = checkKinds(config, described->settingsFile); !s)
     return s.takeFailure();

@@ -161,15 +161,27 @@ Value activate(ModelBuilder &model, Activation activation, Value x) {
   llvm_unreachable("all activations are above");
 }
 
+/// The inner dimension of an MLP: a sharding cuts between granules.
+static Dims innerDims(int64_t ffn, int64_t granule) {
+  return granule == 1 ? Dims{{"ffn", ffn}} : Dims{{"ffn", ffn / granule}, {"ffn_granule", granule}};
+}
+
+/// Its names in values [batch, seq, inner...].
+static ArrayRef<StringRef> innerNames(int64_t granule) {
+  static constexpr StringRef names[] = {"batch", "seq", "ffn", "ffn_granule"};
+  return ArrayRef(names).take_front(granule == 1 ? 3 : 4);
+}
+
 Value GatedMlp::operator()(ModelBuilder &model, Value x) const {
   x = nameValue(model, x, "mlp_input", kStreamDims);
-  Dims hiddenDim{{"hidden", hidden}}, ffnDim{{"ffn", ffn}};
+  Dims hiddenDim{{"hidden", hidden}}, ffnDim = innerDims(ffn, granule);
+  ArrayRef<StringRef> names = innerNames(granule);
   Value gate = Linear{name + ".gate", ffnDim, hiddenDim, bias}(model, x);
   Value up = Linear{name + ".up", ffnDim, hiddenDim, bias}(model, x);
-  gate = nameValue(model, gate, "gate", {"batch", "seq", "ffn"});
-  up = nameValue(model, up, "up", {"batch", "seq", "ffn"});
+  gate = nameValue(model, gate, "gate", names);
+  up = nameValue(model, up, "up", names);
   Value inner = model.make<graph::MulOp>(shapeOf(up), activate(model, activation, gate), up);
-  inner = nameValue(model, inner, "mlp", {"batch", "seq", "ffn"});
+  inner = nameValue(model, inner, "mlp", names);
   return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias, {}, Init::ToResidual}(model, inner),
                    "mlp_output", kStreamDims);
 }
@@ -281,10 +293,10 @@ Value ExpertMlp::operator()(ModelBuilder &model, Value x) const {
 
 Value Mlp::operator()(ModelBuilder &model, Value x) const {
   x = nameValue(model, x, "mlp_input", kStreamDims);
-  Dims hiddenDim{{"hidden", hidden}}, ffnDim{{"ffn", ffn}};
-  Value up = nameValue(model, Linear{name + ".up", ffnDim, hiddenDim, bias}(model, x), "up",
-                       {"batch", "seq", "ffn"});
-  Value inner = nameValue(model, activate(model, activation, up), "mlp", {"batch", "seq", "ffn"});
+  Dims hiddenDim{{"hidden", hidden}}, ffnDim = innerDims(ffn, granule);
+  ArrayRef<StringRef> names = innerNames(granule);
+  Value up = nameValue(model, Linear{name + ".up", ffnDim, hiddenDim, bias}(model, x), "up", names);
+  Value inner = nameValue(model, activate(model, activation, up), "mlp", names);
   return nameValue(model, Linear{name + ".down", hiddenDim, ffnDim, bias, {}, Init::ToResidual}(model, inner),
                    "mlp_output", kStreamDims, drops);
 }
@@ -366,7 +378,7 @@ Value gatedDecoder(ModelBuilder &model, const ModelConfig &c) {
         if (c.experts)
           return ExpertMlp{"layers",     c.hidden,           c.expertFfn,  c.experts,    c.expertsUsed,
                            c.activation, c.normalizedShares, c.expertBias, c.clampedGate}(model, x);
-        return GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, x);
+        return GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias, c.ffnGranule}(model, x);
       });
 }
 

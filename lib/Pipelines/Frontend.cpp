@@ -1,8 +1,11 @@
 //===- Frontend.cpp - MODEL to rung graph ---------------------------------===//
 #include "tessera/Pipelines/Frontend.h"
 
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Import/Import.h"
 #include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Target/Target.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -81,6 +84,21 @@ static Result<OwningOpRef<ModuleOp>> importFile(MLIRContext &context, const Comp
   return importer::importModel(context, **file, importing);
 }
 
+/// Parameters that the target cannot hold in the blocks of their file are floats: so they travel, and cost.
+static void expandWhatTargetCannotHold(ModuleOp module, const CompileOptions &options) {
+  auto target = resolveTarget(options.target, options.targetOptions);
+  if (!target)
+    return; // who compiles for it says so
+  for (auto parameter : module.getOps<graph::ParameterOp>()) {
+    auto held = parameter->getAttrOfType<ArrayAttr>(graph::kHeldAttr);
+    if (held && llvm::any_of(held.getAsRange<StringAttr>(), [&](StringAttr name) {
+          std::optional<io::DType> type = io::weightTypeFromFileName(name.getValue());
+          return type && io::isQuantized(*type) && !(*target)->holdsBlocks(*type);
+        }))
+      parameter->removeAttr(graph::kHeldAttr);
+  }
+}
+
 Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptions &options) {
   importer::ImportOptions importing;
   importing.batch = options.batch ? options.batch : 1;
@@ -96,6 +114,10 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
                    "choose f32, bf16 or f16"};
   // Training keeps weights in float32; what it computes in is chosen in the program.
   importing.dtype = options.task == Task::Train ? importer::NumberFormat::F32 : *format;
+  // On one rank nothing is cut, and floats may be cut anywhere.
+  auto target = resolveTarget(options.target, options.targetOptions);
+  importing.cutsAlongBlocks = !options.mesh.empty() && options.task != Task::Train && target &&
+                              (*target)->holdsBlocks(io::DType::Q8_0);
   Result<OwningOpRef<ModuleOp>> module =
       isProgramText(options) ? parseProgram(context, options.model) : importFile(context, options, importing);
   if (!module)
@@ -106,6 +128,7 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
     (**module)->setAttr("tessera.task", b.getStringAttr(options.task == Task::Train ? "train" : "generate"));
     (**module)->setAttr("tessera.dtype", b.getStringAttr(options.dtype.empty() ? "f32" : options.dtype));
   }
+  expandWhatTargetCannotHold(**module, options);
   // A printed rung names the model it came from.
   if (!(**module)->hasAttrOfType<StringAttr>("tessera.model")) {
     SmallString<128> absolute(options.model);

@@ -41,7 +41,8 @@ static int64_t weightBytes(graph::ParameterOp op, const Target &target) {
       auto global = cast<RankedTensorType>(op.getType()).getShape().drop_front(op.getStacked() ? 1 : 0);
       io::BlockColumns lie(columns(global), columns(shape));
       for (auto name : held.getAsRange<StringAttr>())
-        weight.each.push_back(target.blockBytes(*io::weightTypeFromFileName(name.getValue()), rows, lie));
+        weight.each.push_back(std::max(
+            weight.apart, target.blockBytes(*io::weightTypeFromFileName(name.getValue()), rows, lie)));
       weight.bytes = weight.each.front();
       if (weight.each.size() == 1)
         weight.each.clear();

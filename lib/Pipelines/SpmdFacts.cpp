@@ -70,6 +70,15 @@ double SpmdFacts::seconds(Operation *op) const {
   return times * workTime(machine, work.flops, work.bytesRead + work.bytesWritten, 1);
 }
 
+/// A weight that is held in quantized blocks is gathered so.
+int64_t SpmdFacts::bytesSent(CollectiveOpInterface op) const {
+  int64_t bytes = op.getBytesSent(meshOfModule);
+  if (!isa<dist::AllGatherOp>(op.getOperation()))
+    return bytes;
+  return int64_t(double(bytes) * dist::gatheredElementBytes(op.getMoved()) /
+                 double(elementBytes(op.getMoved().getType())));
+}
+
 std::vector<StepTotals> SpmdFacts::totals() {
   std::vector<StepTotals> list;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -89,7 +98,7 @@ std::vector<StepTotals> SpmdFacts::totals() {
       total.seconds += seconds(op);
       if (auto collective = dyn_cast<CollectiveOpInterface>(op); collective && collective.communicates()) {
         total.collectives += times;
-        total.collectiveBytes += times * collective.getBytesSent(meshOfModule);
+        total.collectiveBytes += times * bytesSent(collective);
       } else if (auto cost = dyn_cast<CostOpInterface>(op); cost && op->getNumRegions() == 0) {
         total.flops += double(times) * cost.getCost().flops;
       }
@@ -281,7 +290,7 @@ CollectiveExplanation SpmdFacts::describe(CollectiveOpInterface op) {
   c.to = toString(getShardingAttr(op.getArrived().getType()).toSharding(meshOfModule), meshOfModule);
   if (auto why = op->getAttrOfType<StringAttr>("why"))
     c.why = why.getValue().str();
-  c.bytes = op.getBytesSent(meshOfModule);
+  c.bytes = bytesSent(op);
   c.messages = op.getMessages(meshOfModule);
   c.executions = graph::executionsOf(op);
   c.seconds = collectiveTime(machine, meshOfModule, op);

@@ -48,9 +48,10 @@ struct Checker {
     require(!p.packOutDims || io::traits(p.dtype).pack, where,
             std::string("there is no packed form of ") + io::traits(p.dtype).name);
     require(p.layers >= 0, where, "a negative number of layers");
-    require(p.layerBytes == 0 || (p.layers > 0 && !p.packOutDims && !p.variable &&
-                                  p.layerBytes >= io::bytesOf(p.dtype, elementCount(p.local))),
-            where, "its layers cannot be held " + std::to_string(p.layerBytes) + " bytes apart");
+    bool mayLieApart = p.isHeldInBlocks() || (!p.packOutDims && !p.variable &&
+                                              p.layerBytes >= io::bytesOf(p.dtype, elementCount(p.local)));
+    require(p.layerBytes == 0 || (p.layers > 0 && p.layerBytes > 0 && mayLieApart), where,
+            "its layers cannot be held " + std::to_string(p.layerBytes) + " bytes apart");
     require(p.layerSharding.empty(), where, "its layers are sharded, which needs pipelines");
     require(!p.packOutDims || (*p.packOutDims >= 0 && *p.packOutDims <= int64_t(p.shape.size())), where,
             "out_dims is out of range");
@@ -200,14 +201,10 @@ struct Checker {
                                   mm.function != ProductFunction::None),
               where, "is by group, and does more than multiply");
       if (mm.param >= 0) {
-        const ParamSpec &p = m.params[mm.param];
-        int64_t n = elementCount(Shape(p.local.begin(), p.local.begin() + *p.packOutDims));
-        require(mm.w == p.dtype, where,
-                "takes weights as " + std::string(io::traits(mm.w).name) + ", parameter " + p.name +
-                    " is held as " + io::traits(p.dtype).name);
-        int64_t groups = std::max<int64_t>(mm.groups, 1);
-        require(n % groups == 0 && mm.n == n / groups && n * mm.k == elementCount(p.local), where,
-                "does not fit parameter " + p.name);
+        std::string wrong = wrongWeight(mm, m.params[mm.param]);
+        require(wrong.empty(), where, wrong);
+      } else {
+        require(mm.pieces.empty(), where, "takes pieces of no parameter");
       }
     }
     for (size_t i = 0; i < m.collectives.size(); ++i)

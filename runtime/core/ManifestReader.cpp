@@ -173,6 +173,7 @@ static MatmulSpec readMatmul(const Json &json) {
     damaged("matmuls", "has the function \"" + name + "\", which no product computes");
   spec.function = *function;
   spec.groups = fields.get("groups", int64_t(0));
+  spec.pieces = fields.get("pieces", Shape());
   fields.checkAllRead();
   return spec;
 }

@@ -1,4 +1,5 @@
 #include "tessera/runtime/cpu/BlockWeight.h"
+#include "BlockStripes.h"
 #include "GemmKernels.h"
 #include "tessera/runtime/core/Error.h"
 #include "tessera/runtime/io/BlockParts.h"
@@ -111,8 +112,8 @@ void BlockWeight::writeRows(DType type, const std::vector<BlockHeader::Chunk> &c
   io::BlockParts parts = io::blockParts(type);
   const int64_t subs = io::blockElements(type) / io::kSubBlock, blockBytes = io::blockBytes(type),
                 words = parts.codes / 4;
-  // What stands side by side: halves, or bytes.
-  const int64_t partSize = subs == 1 && type != DType::MXFP4 ? 2 : 1, partCount = parts.scales / partSize;
+  const BlockStripes stripes = blockStripes(type);
+  const int64_t partSize = stripes.scales, partCount = parts.scales / partSize;
   const int64_t all = int64_t(chunks.size()) * layout.blocks;
   for (int64_t i = 0; i < count; ++i) {
     if (!rows[i])
@@ -143,10 +144,8 @@ void BlockWeight::writeRows(DType type, const std::vector<BlockHeader::Chunk> &c
         readSuper(type, block, head);
         uint8_t *super =
             supers + (int64_t(c) * layout.supers + s / subs - first / subs) * io::kUnitRows * parts.supers;
-        // Side by side stand halves, a byte behind them, or whole floats.
-        const int64_t most = type == DType::FP8 ? 4 : 2;
-        for (int64_t at = 0; at < parts.supers; at += most) {
-          int64_t size = std::min(most, parts.supers - at);
+        for (int64_t at = 0; at < parts.supers; at += stripes.supers) {
+          int64_t size = std::min(stripes.supers, parts.supers - at);
           memcpy(super + at * io::kUnitRows + lane * size, head + at, size_t(size));
         }
       }

@@ -23,8 +23,15 @@ CpuWeightLayout::CpuWeightLayout(const ParamSpec &spec) {
     auto inDims = [&](const Shape &shape) { return Shape(shape.begin() + *spec.packOutDims, shape.end()); };
     blocks.emplace(rows, io::BlockColumns(inDims(spec.shape), inDims(spec.local)));
     rowBlock = io::kUnitRows;
-    for (io::DType held : spec.held)
-      eachBytes.push_back(blocks->bytes(held));
+    for (io::DType held : spec.held) {
+      eachBytes.push_back(std::max(spec.layerBytes, blocks->bytes(held)));
+      if (spec.layerBytes > 0 && eachBytes.back() > spec.layerBytes)
+        throw Error("cannot hold parameter " + spec.name, io::dtypeName(held),
+                    "its layers are " + std::to_string(spec.layerBytes) + " bytes apart and have " +
+                        std::to_string(eachBytes.back()),
+                    "compile it again with this version of llm-compile");
+    }
+    shape = spec.shape, local = spec.local, outDims = *spec.packOutDims;
     bytes = *std::min_element(eachBytes.begin(), eachBytes.end());
     return;
   }
@@ -33,6 +40,10 @@ CpuWeightLayout::CpuWeightLayout(const ParamSpec &spec) {
     rowBlock = pack->block;
   }
   bytes = pack ? pack->bytes() : io::bytesOf(type, elements);
+}
+
+GatheredBlocks CpuWeightLayout::gathered(const Shape &pieces) const {
+  return {shape, local, outDims, pieces};
 }
 
 Buffer CpuDevice::allocate(size_t bytes, const std::string &what, MemoryUse use) {
@@ -63,6 +74,18 @@ std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const 
   GemmEpilogue epilogue{spec.bias, spec.addend, spec.function};
   auto *held = static_cast<const CpuWeightLayout *>(layout);
   const bool packed = layout && layout->packed;
+  if (!spec.pieces.empty()) {
+    GatheredBlocks gathered = held->gathered(spec.pieces);
+    auto made = [&](std::unique_ptr<CpuWeightProduct> product) {
+      product->gathered.emplace(gathered);
+      product->stride = *std::max_element(held->eachBytes.begin(), held->eachBytes.end());
+      return product;
+    };
+    const BlockWeight &whole = gathered.whole();
+    if (spec.groups)
+      return made(std::make_unique<CpuGroupedProduct>(GroupedGemm(spec.groups, spec.m, whole, types, pool_)));
+    return made(std::make_unique<CpuProduct>(Gemm(spec.m, whole, types, pool_, epilogue, spec.xTransposed)));
+  }
   if (spec.groups) {
     if (held && held->blocks)
       return std::make_unique<CpuGroupedProduct>(
@@ -75,6 +98,25 @@ std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const 
         Gemm(spec.m, *held->blocks, types, pool_, epilogue, spec.xTransposed));
   return std::make_unique<CpuProduct>(
       Gemm(spec.m, spec.n, spec.k, types, packed, pool_, epilogue, {spec.xTransposed, spec.wTransposed}));
+}
+
+// Types of layers differ: as many bytes as the largest has.
+static int64_t wholeBytes(const GatheredBlocks &gathered, const std::vector<io::DType> &types) {
+  int64_t bytes = 0;
+  for (io::DType type : types)
+    bytes = std::max(bytes, gathered.whole().bytes(type));
+  return bytes;
+}
+
+const void *CpuDevice::wholeWeight(const CpuWeightProduct &product, const void *given) {
+  if (!product.gathered)
+    return given;
+  auto type = io::DType(static_cast<const io::BlockHeader *>(given)->type);
+  auto bytes = size_t(io::isQuantized(type) ? product.gathered->whole().bytes(type) : 0);
+  if (whole_.bytes() < bytes)
+    whole_ = Memory(bytes, "a gathered weight in one");
+  product.gathered->putTogether(given, product.stride, whole_.data(), pool_);
+  return whole_.data();
 }
 
 void CpuDevice::store(const WeightLayout &layout, void *weight, int64_t begin, int64_t count,
@@ -138,6 +180,16 @@ public:
   void prepareThread() const override { keepDnnlSingleThreaded(); }
   std::unique_ptr<WeightLayout> layout(const ParamSpec &spec) const override {
     return std::make_unique<CpuWeightLayout>(spec);
+  }
+  // The largest weight that comes in pieces, put together.
+  int64_t workspaceBytes(const Manifest &manifest) const override {
+    int64_t most = 0;
+    for (const MatmulSpec &spec : manifest.matmuls)
+      if (!spec.pieces.empty()) {
+        const ParamSpec &param = manifest.params[size_t(spec.param)];
+        most = std::max(most, wholeBytes(CpuWeightLayout(param).gathered(spec.pieces), param.held));
+      }
+    return most;
   }
   std::unique_ptr<Device> open(const DeviceOptions &options) const override {
     return std::make_unique<CpuDevice>(options);

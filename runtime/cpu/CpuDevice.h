@@ -2,6 +2,8 @@
 #ifndef TESSERA_RUNTIME_CPU_CPUDEVICE_H
 #define TESSERA_RUNTIME_CPU_CPUDEVICE_H
 
+#include "tessera/runtime/core/Memory.h"
+#include "tessera/runtime/cpu/GatheredBlocks.h"
 #include "tessera/runtime/cpu/GroupedGemm.h"
 #include "tessera/runtime/device/Device.h"
 
@@ -16,12 +18,18 @@ struct CpuModule final : Module {
   const ts_kernel *kernels;
 };
 
-struct CpuProduct final : Product {
+// A product whose weight may come in pieces, `stride` bytes from one to the next.
+struct CpuWeightProduct : Product {
+  std::optional<GatheredBlocks> gathered;
+  int64_t stride = 0;
+};
+
+struct CpuProduct final : CpuWeightProduct {
   explicit CpuProduct(Gemm gemm) : gemm(std::move(gemm)) {}
   Gemm gemm;
 };
 
-struct CpuGroupedProduct final : Product {
+struct CpuGroupedProduct final : CpuWeightProduct {
   explicit CpuGroupedProduct(GroupedGemm gemm) : gemm(std::move(gemm)) {}
   GroupedGemm gemm;
 };
@@ -30,6 +38,12 @@ struct CpuWeightLayout final : WeightLayout {
   explicit CpuWeightLayout(const ParamSpec &spec);
   std::optional<PackedLayout> pack;  // if `packed`, and not in blocks
   std::optional<BlockWeight> blocks; // of what is held in blocks
+  // What the ranks' layers are together: `pieces` along each dimension.
+  GatheredBlocks gathered(const Shape &pieces) const;
+
+private:
+  Shape shape, local;
+  int64_t outDims = 0;
 };
 
 // A place among the tasks posted to a stream; all else is done when the call returns.
@@ -70,11 +84,14 @@ private:
   void progress() {
     entry_.progress.store(entry_.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  // The weight of `product` in one: as it was given, or put together. Until the next call.
+  const void *wholeWeight(const CpuWeightProduct &product, const void *given);
   // Goes on with the tasks of all streams until `stream` has done its first `place`.
   void finish(CpuStream &stream, uint64_t place);
 
   ThreadPool &pool_;
   BoardEntry &entry_;
+  Memory whole_;                  // of the largest weight that comes in pieces
   std::vector<CpuStream *> busy_; // streams with tasks that have begun and are not done
 };
 

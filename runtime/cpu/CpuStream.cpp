@@ -43,10 +43,11 @@ void CpuStream::launch(Module &module, const Launch &launch) {
 
 void CpuStream::multiply(Product &product, const ProductOperands &o) {
   begin();
+  const void *w = device_.wholeWeight(static_cast<CpuWeightProduct &>(product), o.w);
   if (o.starts)
-    static_cast<CpuGroupedProduct &>(product).gemm.run(o.x, o.w, o.starts, o.y);
+    static_cast<CpuGroupedProduct &>(product).gemm.run(o.x, w, o.starts, o.y);
   else
-    static_cast<CpuProduct &>(product).gemm.run(o.x, o.w, o.y, o.bias, o.addend);
+    static_cast<CpuProduct &>(product).gemm.run(o.x, w, o.y, o.bias, o.addend);
 }
 
 void CpuStream::gather(const WeightLayout &layout, const void *w, const int32_t *ids, int64_t base,

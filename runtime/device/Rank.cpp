@@ -40,8 +40,10 @@ Rank::Rank(RankDevice &shared, size_t number)
   std::string who = " of rank " + std::to_string(id());
   arena_ = device().allocate(size_t(manifest_.arenaBytes), "the arena" + who, MemoryUse::Arena);
   weights_ = device().allocate(size_t(plan_.bytes()), "the weights" + who, MemoryUse::Weights);
-  for (int64_t i = 0; i < plan_.count(); ++i)
-    paramPointers_.push_back(plan_.param(i).plainOffset < 0 ? nullptr : plainWeights(i, 0));
+  for (int64_t i = 0; i < plan_.count(); ++i) // what is held in blocks is gathered so
+    paramPointers_.push_back(plan_.param(i).plainOffset >= 0         ? plainWeights(i, 0)
+                             : plan_.param(i).spec->isHeldInBlocks() ? weights(i, 0)
+                                                                     : nullptr);
   abi_ = {paramPointers_.data()};
   module_ = device().load(program_);
   for (const MatmulSpec &spec : manifest_.matmuls)

@@ -353,6 +353,32 @@ TEST(Manifest, ProductsByGroup) {
   expectRefusedIn(with(", \"groups\": 3"), "3}", "3, \"bias\": true}", "does more than multiply");
 }
 
+// A product may read what ranks hold of a weight in blocks, gathered: along one dimension, and what the
+// pieces have beyond the whole does not count.
+TEST(Manifest, ProductsOfGatheredPieces) {
+  std::string text = inBlocks;
+  text.replace(text.find("\"matmuls\": []"), 13,
+               "\"matmuls\": [{\"m\": 9, \"n\": 6, \"k\": 512, \"param\": 0, \"x\": \"f32\", \"w\": \"f32\", "
+               "\"y\": \"f32\", \"sum\": \"f32\", \"pieces\": [1, 2]}]");
+  const std::string held = "\"held\": [\"Q4_K\", \"Q8_0\"]";
+  auto with = [&](std::string changed) {
+    changed.replace(changed.find(held), held.size(), held + ", \"layer_bytes\": 8192");
+    return changed;
+  };
+  Manifest m = Manifest::parse(with(text));
+  EXPECT_EQ(m.matmuls.at(0).pieces, (Shape{1, 2}));
+  EXPECT_EQ(m.params.at(0).layerBytes, 8192);
+  expectRefusedIn(text, "\"f32\"", "\"f32\"", "whose layers are not equally far apart");
+  expectRefusedIn(with(text), "[1, 2]", "[1, 1]", "does not fit parameter w");
+  expectRefusedIn(with(text), "[1, 2]", "[2, 1]", "does not fit parameter w");
+  expectRefusedIn(with(text), "[1, 2]", "[1, 0]", "of whose dimensions one at most has several");
+  expectRefusedIn(with(text), "[1, 2]", "[2, 2]", "of whose dimensions one at most has several");
+  expectRefusedIn(with(text), "[1, 2]", "[2]", "of whose dimensions one at most has several");
+  expectRefusedIn(with(text), "\"param\": 0", "\"param\": -1", "takes pieces of no parameter");
+  expectRefusedIn(with(text), held + ", \"layer_bytes\": 8192", "\"held\": []",
+                  "which is not held in blocks");
+}
+
 TEST(Manifest, WhatNoProductDoesAndNoWeightCan) {
   expectRefusedIn(full, "gelu_tanh", "gelu", "has the function \"gelu\", which no product computes");
   expectRefusedIn(full, "\"mean\": 0.5", "\"mean\": 0.5, \"layer_bytes\": 64",

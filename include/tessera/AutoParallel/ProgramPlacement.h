@@ -20,7 +20,10 @@ namespace tessera {
 
 struct ProgramValue {
   llvm::SmallVector<int64_t> shape;
-  double elementBytes = 4;
+  double elementBytes = 4; ///< as it travels, where it is gathered or stays as it is
+  /// Bytes of a plain element, of a weight that is held in quantized blocks. What cuts or exchanges it needs
+  /// it so, as a copy that is held instead. 0: it is plain.
+  double plainBytes = 0;
   /// Fixed: what it is (an argument, a region's result). Else a hint: what propagation wants.
   Sharding sharding;
   bool fixed = false;

@@ -33,6 +33,8 @@ struct ImportOptions {
   NumberFormat dtype = NumberFormat::F32;
   /// The first so many layers of the model only; 0: all. Tensors are not checked then.
   int64_t layers = 0;
+  /// Where weights are in quantized blocks, dimensions that are split over ranks are cut between those.
+  bool cutsAlongBlocks = false;
 };
 
 /// Builds `func @forward` and the `graph.parameter` symbols it takes (docs/Architecture.md, "Program form").

@@ -71,12 +71,14 @@ struct Attention {
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
-/// down(activation(gate(x)) * up(x)). Weights `gate`, `up` [ffn, hidden], `down` [hidden, ffn].
+/// down(activation(gate(x)) * up(x)). Weights `gate`, `up` [ffn, hidden], `down` [hidden, ffn]; with a
+/// `granule`, which divides ffn, [ffn / granule, granule] stands for ffn.
 struct GatedMlp {
   std::string name;
   int64_t hidden, ffn;
   Activation activation;
   bool bias = false;
+  int64_t granule = 1;
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
@@ -96,13 +98,14 @@ struct ExpertMlp {
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 
-/// down(activation(up(x))). Weights `up` [ffn, hidden], `down` [hidden, ffn].
+/// down(activation(up(x))). Weights `up` [ffn, hidden], `down` [hidden, ffn], as GatedMlp has them.
 struct Mlp {
   std::string name;
   int64_t hidden, ffn;
   Activation activation;
   bool bias = false;
   bool drops = false; ///< training may drop elements of the output
+  int64_t granule = 1;
   mlir::Value operator()(ModelBuilder &model, mlir::Value x) const;
 };
 

@@ -69,6 +69,8 @@ struct NormPlaces {
 
 struct ModelConfig {
   int64_t layers = 0, hidden = 0, heads = 0, kvHeads = 0, headDim = 0, ffn = 0, vocab = 0;
+  /// Neighbours of `ffn` that no shard may separate: they are a dimension of their own. 1: there are none.
+  int64_t ffnGranule = 1;
   int64_t maxPositions = 0; ///< longest context
   double normEps = 0;
   Activation activation = Activation::Silu;

@@ -19,6 +19,7 @@ public:
   std::vector<StepTotals> totals();
   /// Predicted, of all executions of `op` in one run of its function; what it has inside is not counted.
   double seconds(mlir::Operation *op) const;
+  int64_t bytesSent(CollectiveOpInterface op) const;
   std::vector<CollectiveExplanation> collectives();
   dist::PaddingCost padding() { return dist::paddingCost(module, meshOfModule, names); }
   /// All parameters, states and inputs, and the `activations` largest other values of each function.

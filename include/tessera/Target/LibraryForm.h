@@ -19,8 +19,9 @@ namespace tessera {
 
 /// A parameter read as a packed matrix [out..., in...].
 struct PackedUse {
-  int64_t outDims; ///< how many leading dimensions are `out`; all uses of a parameter have to agree
-  bool profits;    ///< faster than from a plain array: packing is for these, the others read along
+  int64_t outDims;       ///< how many leading dimensions are `out`; all uses of a parameter have to agree
+  bool profits;          ///< faster than from a plain array: packing is for these, the others read along
+  bool gathered = false; ///< or from its pieces, gathered as they are held (PackedWeight::pieces)
 };
 
 /// What a form may ask of the conversion that it runs in (`spmd-to-kernels`). Types still have their

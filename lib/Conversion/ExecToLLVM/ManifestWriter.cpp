@@ -103,7 +103,7 @@ json::Object ManifestWriter::paramJson(Operation *op) {
       types.push_back(held.getValue());
     param["held"] = std::move(types);
   }
-  if (auto bytes = op->getAttrOfType<IntegerAttr>(kLayerBytesAttr))
+  if (auto bytes = op->getAttrOfType<IntegerAttr>(kLayerBytesAttr); bytes && stacked)
     param["layer_bytes"] = bytes.getInt();
   if (auto mean = op->getAttrOfType<FloatAttr>(graph::kMeanAttr))
     param["mean"] = mean.getValueAsDouble();
@@ -142,6 +142,8 @@ int64_t ManifestWriter::matmul(MatmulOp op) {
     matmul["function"] = productFunctionName(*op.getFunction());
   if (op.getStarts())
     matmul["groups"] = op.getGroups();
+  if (op.getWeight() && op.getParamAttr())
+    matmul["pieces"] = numbers(cast<ShapedType>(op.getWeight().getType()).getShape().drop_back());
   return numberOf(matmuls, std::move(matmul));
 }
 

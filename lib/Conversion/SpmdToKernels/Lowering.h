@@ -43,6 +43,13 @@ struct Lowering;
 /// blocks (exec.held) where that can be.
 LogicalResult holdBlocks(const Lowering &lowering, graph::ParameterOp parameter, int64_t outDims);
 
+/// Whether ranks can gather pieces of a parameter as they are held: along one dimension, which pieces fill.
+bool gathersPieces(const Lowering &lowering, dist::AllGatherOp gather);
+/// Gathers of a parameter that is held in blocks (exec.held), or of its layers, take its words. What they
+/// gave stands for the pieces, for forms that read those (PackedWeight).
+void gatherPieces(const Lowering &lowering, graph::ParameterOp parameter,
+                  ArrayRef<dist::AllGatherOp> gathers);
+
 /// State of the conversion of one module. Types keep their shardings until the end: rules and offsets are
 /// read from them.
 struct Lowering : KernelLowering {

@@ -1,7 +1,8 @@
 //===- PlanParameters.cpp - which weights are packed for matmul -------------===//
 //
 // A parameter that every reader in the module can read packed (a product, or a table of rows beside one: tied
-// embeddings) is held packed, once. Everything else is a plain array.
+// embeddings) is held packed, once. So is one that is gathered, if it is in blocks and whoever reads what is
+// gathered can read those. Everything else is a plain array.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,7 @@ namespace {
 struct Parameter {
   graph::ParameterOp op;
   SmallVector<BlockArgument> args;
+  SmallVector<dist::AllGatherOp> gathers; ///< of it, or of layers of it
 };
 
 /// Whether `op` is a view of one layer.
@@ -24,18 +26,26 @@ bool viewsLayer(Operation *op) {
   return view && view.getViewedLayer();
 }
 
-/// Uses of a value, through views of single layers.
-void collectUses(Value value, SmallVectorImpl<OpOperand *> &uses) {
+/// Uses of a value, through views of single layers, and through gathers of pieces that can be taken as they
+/// are held.
+void collectUses(const Lowering &lowering, Value value, SmallVectorImpl<OpOperand *> &uses,
+                 SmallVectorImpl<dist::AllGatherOp> &gathers) {
   for (OpOperand &use : value.getUses()) {
-    if (viewsLayer(use.getOwner()))
-      collectUses(use.getOwner()->getResult(0), uses);
-    else
+    if (viewsLayer(use.getOwner())) {
+      collectUses(lowering, use.getOwner()->getResult(0), uses, gathers);
+    } else if (auto gather = dyn_cast<dist::AllGatherOp>(use.getOwner());
+               gather && gathersPieces(lowering, gather)) {
+      gathers.push_back(gather);
+      for (OpOperand &read : gather.getResult().getUses())
+        uses.push_back(&read);
+    } else {
       uses.push_back(&use);
+    }
   }
 }
 
 /// Number of output dimensions if all uses agree to read the parameter as a packed [out..., in...] matrix.
-std::optional<int64_t> packedOutDims(const Lowering &lowering, const Parameter &parameter) {
+std::optional<int64_t> packedOutDims(const Lowering &lowering, Parameter &parameter) {
   std::optional<int64_t> outDims;
   bool profits = false;
   // An update gives all of it a new value, which is plain.
@@ -48,7 +58,7 @@ std::optional<int64_t> packedOutDims(const Lowering &lowering, const Parameter &
   }
   for (BlockArgument arg : parameter.args) {
     SmallVector<OpOperand *> uses;
-    collectUses(arg, uses);
+    collectUses(lowering, arg, uses, parameter.gathers);
     // One array in the checkpoint that is read layer by layer: only stacks are packed by layer.
     bool byLayer = llvm::any_of(arg.getUsers(), viewsLayer);
     if (byLayer && !graph::ParameterOp(parameter.op).getStacked())
@@ -57,6 +67,8 @@ std::optional<int64_t> packedOutDims(const Lowering &lowering, const Parameter &
       const LibraryForm *reader = lowering.formOf(use->getOwner());
       std::optional<PackedUse> packed = reader ? reader->packedUse(*use) : std::nullopt;
       if (!packed || (outDims && *outDims != packed->outDims))
+        return std::nullopt;
+      if (use->get().getDefiningOp<dist::AllGatherOp>() && !packed->gathered)
         return std::nullopt;
       outDims = packed->outDims;
       profits |= packed->profits;
@@ -118,7 +130,13 @@ LogicalResult planParameters(Lowering &lowering) {
       parameter.op->setAttr(exec::kPackAttr, builder.getI64IntegerAttr(*outDims));
       if (failed(holdBlocks(lowering, parameter.op, *outDims)))
         return failure();
-      continue;
+      if (parameter.gathers.empty())
+        continue;
+      if (parameter.op->hasAttr(exec::kHeldAttr)) {
+        gatherPieces(lowering, parameter.op, parameter.gathers);
+        continue;
+      }
+      parameter.op->removeAttr(exec::kPackAttr); // floats are gathered as they lie
     }
     if (int64_t apart = layerBytes(lowering, parameter); apart != 0)
       parameter.op->setAttr(exec::kLayerBytesAttr, builder.getI64IntegerAttr(apart));

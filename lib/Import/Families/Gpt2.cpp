@@ -51,7 +51,7 @@ static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
       model, c, addResidual(model, words, places, c.drops),
       [&](const std::string &name, mlir::Value x) { return LayerNorm{name, c.normEps}(model, x); },
       [&](mlir::Value x) {
-        return Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias, c.drops}(model, x);
+        return Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias, c.drops, c.ffnGranule}(model, x);
       });
 }
 

@@ -50,7 +50,9 @@ static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
 
 static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
   auto norm = [&](const std::string &name, mlir::Value x) { return LayerNorm{name, c.normEps}(model, x); };
-  auto mlp = [&](mlir::Value x) { return Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias}(model, x); };
+  auto mlp = [&](mlir::Value x) {
+    return Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias, c.drops, c.ffnGranule}(model, x);
+  };
   mlir::Value x = nameResidual(model, embedTokens(model, c));
   if (!c.parallelBlocks)
     return preNormDecoder(model, c, x, norm, mlp);

@@ -85,7 +85,7 @@ struct RowsForm : LibraryForm {
     auto op = dyn_cast<graph::ExpertLinearOp>(operand.getOwner());
     if (!op || !packs || op.getTransposed() || &operand != &op.getWeightMutable())
       return std::nullopt;
-    return PackedUse{2, true};
+    return PackedUse{2, true, /*gathered=*/true};
   }
   int64_t lanes;
   bool packs;

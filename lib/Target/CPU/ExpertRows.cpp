@@ -152,7 +152,8 @@ Value ExpertRows::product(Operation *self) {
     auto other = dyn_cast<exec::MatmulOp>(user);
     if (other && other->getBlock() == at->getBlock() && other->isBeforeInBlock(at) &&
         other.getStarts() == start && other.getInput() == rows &&
-        (packed ? other.getParamAttr() == packed->param && other.getLayer() == packed->layer
+        (packed ? other.getParamAttr() == packed->param && other.getLayer() == packed->layer &&
+                      other.getWeight() == packed->pieces
                 : other.getWeight() == op.getWeight()))
       return other.getResults()[0];
   }
@@ -161,8 +162,9 @@ Value ExpertRows::product(Operation *self) {
   Value fresh = tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
   auto product = exec::MatmulOp::create(
       builder, loc, TypeRange(type), builder.getI64IntegerAttr(choices.rows()),
-      builder.getI64IntegerAttr(out), builder.getI64IntegerAttr(in), rows, packed ? Value() : op.getWeight(),
-      packed ? packed->param : FlatSymbolRefAttr(), packed ? packed->layer : Value(), fresh);
+      builder.getI64IntegerAttr(out), builder.getI64IntegerAttr(in), rows,
+      packed ? packed->pieces : op.getWeight(), packed ? packed->param : FlatSymbolRefAttr(),
+      packed ? packed->layer : Value(), fresh);
   product.getStartsMutable().assign(start);
   return product.getResults()[0];
 }

@@ -133,13 +133,13 @@ std::optional<MatrixProduct> matrixProduct(Operation *op) {
 }
 
 Value createMatmul(OpBuilder &builder, Location loc, const MatrixProduct &product, RankedTensorType type,
-                   FlatSymbolRefAttr param, Value layer) {
+                   const PackedWeight &packed) {
   Value out =
       tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType(), type.getEncoding());
-  auto call =
-      exec::MatmulOp::create(builder, loc, TypeRange(type), builder.getI64IntegerAttr(product.m),
-                             builder.getI64IntegerAttr(product.n), builder.getI64IntegerAttr(product.k),
-                             product.x, param ? Value() : product.w, param, layer, out);
+  auto call = exec::MatmulOp::create(
+      builder, loc, TypeRange(type), builder.getI64IntegerAttr(product.m),
+      builder.getI64IntegerAttr(product.n), builder.getI64IntegerAttr(product.k), product.x,
+      packed.param ? packed.pieces : product.w, packed.param, packed.layer, out);
   call.setInputTransposed(product.xTransposed);
   call.setWeightTransposed(product.wTransposed);
   return call.getResults()[0];

@@ -17,6 +17,13 @@ namespace tessera {
 
 std::optional<PackedWeight> packedWeight(Value weight) {
   Value layer;
+  // Pieces stand for the array that they would be.
+  if (auto stand = weight.getDefiningOp<UnrealizedConversionCastOp>()) {
+    Value pieces = stand.getOperand(0);
+    auto gather = pieces.getDefiningOp<exec::CollectiveOp>();
+    auto held = gather ? exec::rootOf(gather.getInput()).getDefiningOp<exec::ParamOp>() : exec::ParamOp();
+    return held ? std::optional(PackedWeight{held.getParamAttr(), {}, pieces}) : std::nullopt;
+  }
   if (auto view = weight.getDefiningOp<exec::LayerOp>()) {
     layer = view.getIndex();
     weight = view.getStack();
@@ -28,7 +35,7 @@ std::optional<PackedWeight> packedWeight(Value weight) {
   if (graph::argumentKind(arg) != graph::Kind::Parameter)
     return std::nullopt;
   auto name = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
-  return PackedWeight{FlatSymbolRefAttr::get(name), layer};
+  return PackedWeight{FlatSymbolRefAttr::get(name), layer, {}};
 }
 
 namespace {
@@ -47,7 +54,7 @@ public:
     OpBuilder builder(op);
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     std::optional<PackedWeight> packed = packedWeight(product->w);
-    Value result = packed ? createMatmul(builder, op->getLoc(), *product, type, packed->param, packed->layer)
+    Value result = packed ? createMatmul(builder, op->getLoc(), *product, type, *packed)
                           : createMatmul(builder, op->getLoc(), *product, type);
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();
@@ -58,7 +65,7 @@ public:
     auto op = dyn_cast<graph::LinearOp>(operand.getOwner());
     if (!op || !packs || &operand != &op.getWeightMutable() || op.getInput() == op.getWeight())
       return std::nullopt;
-    return PackedUse{tensorOf(op.getWeight()).getRank() - int64_t(op.getContract()), true};
+    return PackedUse{tensorOf(op.getWeight()).getRank() - int64_t(op.getContract()), true, /*gathered=*/true};
   }
 
 private:

@@ -58,6 +58,8 @@ std::unique_ptr<Product> CheckedDevice::createProduct(const MatmulSpec &spec, co
   product->inner = inner_->createProduct(spec, layout);
   product->spec = spec;
   product->weightBytes = layout ? layout->bytes : io::bytesOf(spec.w, spec.weightRows() * spec.k);
+  for (int64_t pieces : spec.pieces)
+    product->weightBytes *= pieces;
   return product;
 }
 

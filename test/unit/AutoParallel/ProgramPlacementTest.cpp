@@ -187,6 +187,39 @@ TEST(ProgramPlacement, FsdpDecodeMovesRowsNotWeights) {
       }
 }
 
+/// One product whose weight is a stored one, in blocks of 4 bits or plain.
+static PlacementDecision placeProduct(llvm::StringRef mesh, llvm::StringRef x, llvm::StringRef rows,
+                                      llvm::StringRef weight, llvm::StringRef result, bool inBlocks) {
+  Builder p(mesh);
+  int in = p.input((x + "x64").str(), rows), w = p.input("256x64", weight);
+  ProgramValue &stored = p.program.values[w];
+  stored.isWeight = true;
+  if (inBlocks) {
+    stored.elementBytes = 18.0 / 32;
+    stored.plainBytes = 4;
+  }
+  int y = p.op(kLinear, {in, w}, (x + "x256").str(), result);
+  p.need(y, result);
+  ReshardCosts costs(p.mesh, fastLinks());
+  return placeProgram(p.program, costs).ops.front();
+}
+
+// 32 rows are less than a weight in float32, and more than its blocks.
+TEST(ProgramPlacement, WeightsInBlocksAreGatheredForFewerRows) {
+  for (bool inBlocks : {false, true})
+    EXPECT_EQ(placeProduct("fsdp4", "4x8", "[fsdp/-/-]", "[fsdp/-]", "[fsdp/-/-]", inBlocks)
+                  .operands[1]
+                  .isReplicated(),
+              inBlocks);
+}
+
+// A piece of a weight that is whole is a copy of floats, read in place of its blocks.
+TEST(ProgramPlacement, WeightsInBlocksAreNotCutWhereThatSavesLess) {
+  for (bool inBlocks : {false, true})
+    EXPECT_EQ(placeProduct("tp4", "1x8", "[-/-/-]", "[-/-]", "[-/-/tp]", inBlocks).operands[1].isReplicated(),
+              inBlocks);
+}
+
 // up -> silu -> mul -> down stay on ffn although propagation said nothing of it.
 TEST(ProgramPlacement, ChainsKeepTheShardingOfTheirEnds) {
   Builder p("tp4");

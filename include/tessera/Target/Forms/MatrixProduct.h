@@ -8,6 +8,7 @@
 #define TESSERA_TARGET_FORMS_MATRIXPRODUCT_H
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Target/Forms/PackedWeight.h"
 
 #include <optional>
 
@@ -25,11 +26,9 @@ struct MatrixProduct {
 /// are read through. None: a dimension is in all three tensors (a batch), or one would have to be copied.
 std::optional<MatrixProduct> matrixProduct(mlir::Operation *op);
 
-/// The library's call into a fresh array of `type`; of a layer of the packed parameter `param` if there is
-/// one, which is `product.w` then.
+/// The library's call into a fresh array of `type`; `packed` says what `product.w` is if it is packed.
 mlir::Value createMatmul(mlir::OpBuilder &builder, mlir::Location loc, const MatrixProduct &product,
-                         mlir::RankedTensorType type, mlir::FlatSymbolRefAttr param = {},
-                         mlir::Value layer = {});
+                         mlir::RankedTensorType type, const PackedWeight &packed = {});
 
 } // namespace tessera
 #endif

@@ -9,10 +9,11 @@
 
 namespace tessera {
 
-/// A packed parameter, or one layer of it.
+/// A packed parameter, or one layer of it, or what ranks hold of it in blocks, gathered.
 struct PackedWeight {
   mlir::FlatSymbolRefAttr param;
-  mlir::Value layer; ///< null: all of it
+  mlir::Value layer;  ///< null: all of it
+  mlir::Value pieces; ///< null: it is this rank's own
 };
 
 /// What `weight` is where forms are lowered; none if it is a plain array.

@@ -67,7 +67,7 @@ Accesses CopyOp::getAccesses() {
 Accesses PackOp::getAccesses() { return {}; }
 
 SmallVector<ParameterAccess> MatmulOp::getParameterAccesses() {
-  if (!getParamAttr())
+  if (!getParamAttr() || getWeight()) // of a gathered one it reads what was gathered
     return {};
   return {{getParamAttr(), getLayer(), /*packed=*/true, AccessKind::Read}};
 }

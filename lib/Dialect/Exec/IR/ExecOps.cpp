@@ -1,7 +1,7 @@
 //===- ExecOps.cpp - verifiers, effects and syntax of the exec dialect ------===//
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
-#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "VerifyOps.h"
+
 #include "tessera/Support/Shapes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -86,11 +86,7 @@ static void printProductFunction(OpAsmPrinter &printer, Operation *, IntegerAttr
 
 namespace tessera::exec {
 
-static int64_t numElements(Value value) { return cast<ShapedType>(value.getType()).getNumElements(); }
-static Type elementType(Value value) { return cast<ShapedType>(value.getType()).getElementType(); }
-
-/// Either all arrays are tensors, or all are buffers and there are no results.
-static LogicalResult verifyOneRung(Operation *op) {
+LogicalResult verifyOneRung(Operation *op) {
   bool tensors = false, buffers = false;
   for (Type type : op->getOperandTypes()) {
     tensors |= isa<RankedTensorType>(type);
@@ -101,16 +97,14 @@ static LogicalResult verifyOneRung(Operation *op) {
   return success();
 }
 
-static graph::ParameterOp lookupParameter(Operation *op, FlatSymbolRefAttr param,
-                                          SymbolTableCollection &tables) {
+graph::ParameterOp lookupParameter(Operation *op, FlatSymbolRefAttr param, SymbolTableCollection &tables) {
   auto parameter = tables.lookupNearestSymbolFrom<graph::ParameterOp>(op, param);
   if (!parameter)
     op->emitOpError() << "names " << param << ", which is no graph.parameter";
   return parameter;
 }
 
-/// This rank's shard, all layers: as the runtime holds it; on programs of one rank that is the parameter.
-static RankedTensorType heldType(graph::ParameterOp parameter) {
+RankedTensorType heldType(graph::ParameterOp parameter) {
   auto local = parameter->getAttrOfType<TypeAttr>(kLocalTypeAttr);
   return cast<RankedTensorType>(local ? local.getValue() : parameter.getType());
 }
@@ -124,10 +118,8 @@ PackedMatrix packedMatrix(graph::ParameterOp parameter) {
   return {product(layer.take_front(out)), product(layer.drop_front(out))};
 }
 
-/// A packed parameter: a layer number where it is stacked, and `elements` in one layer, unless they are not
-/// known (-1).
-static LogicalResult verifyPacked(Operation *op, FlatSymbolRefAttr param, Value layer, int64_t elements,
-                                  SymbolTableCollection &tables) {
+LogicalResult verifyPacked(Operation *op, FlatSymbolRefAttr param, Value layer, int64_t elements,
+                           SymbolTableCollection &tables) {
   graph::ParameterOp parameter = lookupParameter(op, param, tables);
   if (!parameter)
     return failure();
@@ -142,8 +134,7 @@ static LogicalResult verifyPacked(Operation *op, FlatSymbolRefAttr param, Value 
   return success();
 }
 
-/// Operands and results of products: types with a packed form are those that products take.
-static LogicalResult verifyProductType(Operation *op, StringRef what, Type element) {
+LogicalResult verifyProductType(Operation *op, StringRef what, Type element) {
   std::optional<io::DType> dtype = elementDType(element);
   if (dtype && io::traits(*dtype).pack)
     return success();
@@ -158,6 +149,11 @@ LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &tables) {
     return failure();
   RankedTensorType held = heldType(parameter);
   auto seen = cast<ShapedType>(getType());
+  if (RankedTensorType words = heldWords(parameter))
+    return words.getElementType() == seen.getElementType() && words.getShape() == seen.getShape()
+               ? success()
+               : emitOpError() << "is " << Type(seen) << ", but " << getParamAttr()
+                               << " is held in blocks, as " << words;
   if (held.getElementType() != seen.getElementType())
     return emitOpError() << "reads " << getParamAttr() << ", stored as " << held.getElementType() << ", as "
                          << Type(seen);
@@ -288,97 +284,6 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
     if (!scalar.isIndex())
       return emitOpError() << "passes an index to " << getKernelAttr() << ", which takes " << scalar;
   return success();
-}
-
-/// Of products by group, apart from sizes.
-static LogicalResult verifyGroups(MatmulOp op) {
-  if (!op.getStarts())
-    return success();
-  auto type = cast<ShapedType>(op.getStarts().getType());
-  if (!type.getElementType().isSignlessInteger(32) || type.getRank() != 1 || op.getGroups() < 1)
-    return op.emitOpError() << "has starts " << Type(type) << "; they are i32, one more than groups";
-  if (op.getInputTransposed() || op.getWeightTransposed() || op.hasEpilogue())
-    return op.emitOpError("is by group, and transposes or adds something; such a product only multiplies");
-  return success();
-}
-
-LogicalResult MatmulOp::verify() {
-  int64_t m = getM(), n = getN(), k = getK();
-  if (m < 1 || n < 1 || k < 1)
-    return emitOpError() << "has sizes " << m << ", " << n << ", " << k << "; all must be positive";
-  if (bool(getWeight()) == bool(getParamAttr()))
-    return emitOpError("needs either a packed parameter or a plain weight");
-  if (getLayer() && !getParamAttr())
-    return emitOpError("has a layer number but no packed parameter");
-  if (getWeightTransposed() && !getWeight())
-    return emitOpError("reads a packed parameter transposed; those have one orientation");
-  if (numElements(getInput()) != m * k)
-    return emitOpError() << "input " << getInput().getType() << " is no " << m << " x " << k << " matrix";
-  if (numElements(getOutput()) != m * n)
-    return emitOpError() << "output " << getOutput().getType() << " is no " << m << " x " << n << " matrix";
-  if (failed(verifyGroups(*this)))
-    return failure();
-  int64_t rows = n * std::max<int64_t>(getGroups(), 1);
-  if (getWeight() && numElements(getWeight()) != rows * k)
-    return emitOpError() << "weight " << getWeight().getType() << " is no " << rows << " x " << k
-                         << " matrix";
-  if (failed(verifyProductType(*this, "input", elementType(getInput()))) ||
-      failed(verifyProductType(*this, "output", elementType(getOutput()))) ||
-      (getWeight() && failed(verifyProductType(*this, "weight", elementType(getWeight())))))
-    return failure();
-  if (getBias() && numElements(getBias()) != n)
-    return emitOpError() << "bias " << getBias().getType() << " does not have " << n << " elements";
-  if (getAddend() && numElements(getAddend()) != m * n)
-    return emitOpError() << "addend " << getAddend().getType() << " is no " << m << " x " << n << " matrix";
-  for (auto [what, value] : {std::pair<StringRef, Value>{"bias", getBias()}, {"addend", getAddend()}})
-    if (value && elementType(value) != elementType(getOutput()))
-      return emitOpError() << what << " holds " << elementType(value) << ", the output "
-                           << elementType(getOutput());
-  return verifyOneRung(*this);
-}
-
-Type MatmulOp::getWeightElementType() {
-  if (getWeight())
-    return elementType(getWeight());
-  auto parameter = SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(*this, getParamAttr());
-  return cast<ShapedType>(parameter.getType()).getElementType();
-}
-
-LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
-  if (!getParamAttr())
-    return success();
-  int64_t rows = int64_t(getN()) * std::max<int64_t>(getGroups(), 1);
-  if (failed(verifyPacked(*this, getParamAttr(), getLayer(), rows * int64_t(getK()), tables)))
-    return failure();
-  graph::ParameterOp parameter = lookupParameter(*this, getParamAttr(), tables);
-  if (PackedMatrix matrix = packedMatrix(parameter); parameter->hasAttr(kPackAttr) && matrix.rows != rows)
-    return emitOpError() << "takes " << rows << " rows of " << getParamAttr() << ", which is held as "
-                         << matrix.rows << " x " << matrix.columns;
-  return verifyProductType(*this, "parameter", heldType(parameter).getElementType());
-}
-
-LogicalResult GatherPackedOp::verify() {
-  auto ids = cast<ShapedType>(getIds().getType()), out = cast<ShapedType>(getOutput().getType());
-  if (!ids.getElementType().isSignlessInteger(32))
-    return emitOpError() << "ids have type " << Type(ids) << ", not i32";
-  if (!out.getShape().take_front(ids.getRank()).equals(ids.getShape()) || out.getRank() <= ids.getRank())
-    return emitOpError() << "output " << Type(out) << " does not lead with the dimensions of " << Type(ids);
-  return verifyOneRung(*this);
-}
-
-LogicalResult GatherPackedOp::verifySymbolUses(SymbolTableCollection &tables) {
-  if (failed(verifyPacked(*this, getParamAttr(), getLayer(), /*elements=*/-1, tables)))
-    return failure();
-  // Rows as long as the parameter's.
-  graph::ParameterOp parameter = lookupParameter(*this, getParamAttr(), tables);
-  RankedTensorType held = heldType(parameter);
-  if (elementType(getOutput()) != held.getElementType())
-    return emitOpError() << "writes rows of " << getParamAttr() << ", stored as " << held.getElementType()
-                         << ", to " << getOutput().getType();
-  int64_t row = packedMatrix(parameter).columns, taken = numElements(getOutput()) / numElements(getIds());
-  return row == taken ? success()
-                      : emitOpError() << "makes rows of " << taken << " elements; those of " << getParamAttr()
-                                      << " have " << row;
 }
 
 LogicalResult CopyOp::verify() {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/HeldWords.h"
 #include "tessera/Dialect/Exec/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -111,7 +112,7 @@ private:
       }
       if (auto param = dyn_cast<ParamOp>(op)) {
         graph::ParameterOp symbol = parameter(param.getParamAttr().getAttr());
-        if (symbol->hasAttr(kPackAttr) && !symbol.getVariable())
+        if (symbol->hasAttr(kPackAttr) && !symbol.getVariable() && !heldWords(symbol))
           return param.emitOpError() << "asks for the plain form of " << param.getParamAttr()
                                      << ", which is held packed only";
         continue;

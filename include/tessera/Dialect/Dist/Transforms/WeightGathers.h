@@ -20,6 +20,10 @@ namespace tessera::dist {
 /// The parameter that a value is, or is a layer of, in another layout or seen otherwise; null if it is none.
 mlir::BlockArgument storedWeight(mlir::Value value);
 
+/// Bytes of an element of `value` as it is gathered: of a weight that its checkpoint has in quantized blocks
+/// those of the blocks, else those of its type.
+double gatheredElementBytes(mlir::Value value);
+
 struct GatheredWeight {
   mlir::BlockArgument weight; ///< of a function
   int times = 0;              ///< gathers in the text of the function; those in a loop once

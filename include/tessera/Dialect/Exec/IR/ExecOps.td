@@ -48,7 +48,7 @@ def Exec_ParamOp : Exec_HostOp<"param", [Pure, DeclareOpInterfaceMethods<SymbolU
   let summary = "A plain (unpacked) parameter: this rank's shard, all layers";
   let description = [{
     Made by `spmd-to-kernels` for weights that kernels or collectives read; lowered to `params[i]` of the runtime's rank. On rung `exec` the parameter may
-    be written if it is a `variable`.
+    be written if it is a `variable`. One that is held in quantized blocks and gathered so (`exec.held`, `exec.layer_bytes`) is an array of words, i32 [layers, words of a layer].
     ```mlir
     graph.parameter @layers.norm : tensor<30x576xf32> stacked from [#graph.source<"layers.{}.norm", file = [576]>]
     %w = exec.param @layers.norm : tensor<30x576xf32>
@@ -186,6 +186,9 @@ def Exec_MatmulOp : Exec_DestinationOp<"matmul", [AttrSizedOperandSegments, Decl
     What follows a product and only adds to it may be part of the call, where the target's library does that (`Target::takesEpilogue`,
     docs/Lowering.md): `bias`, n elements added to every row; `addend`, a matrix like y; and at last `function`: `relu` or `gelu_tanh`. Bias and addend are
     of y's type; all of it is computed on the sums, in f32. y may be written in the addend's place.
+
+    Both, a weight and a parameter that is held in quantized blocks: what ranks hold of a layer of it, gathered, i32 [pieces along each dimension of a layer..., words of a piece],
+    several pieces along one dimension at most. m, n and k are those of the whole (docs/Quantization.md).
 
     By group, with `starts` (i32 [groups + 1], ascending from 0 to m at most): rows starts[g] .. starts[g + 1] - 1 of x are multiplied with the group's own matrix,
     rows g * n .. (g + 1) * n - 1 of the weight [groups * n, k]; rows of y from starts[groups] on become 0. Only matrices of groups that have rows are read. Nothing is

@@ -12,6 +12,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Support/TypeSizes.h"
@@ -100,7 +101,7 @@ private:
     SmallVector<int64_t> shape = llvm::to_vector(to.getShape());
     Sharding before = getShardingAttr(op.getInput().getType()).toSharding(mesh),
              after = getShardingAttr(to).toSharding(mesh);
-    double elementBytes = double(tessera::elementBytes(to));
+    double elementBytes = gatheredElementBytes(op.getInput());
     auto plan = plans.plan(shape, elementBytes, before, after);
     if (!plan)
       return op.emitOpError() << "cannot be done by collectives: " << toString(before, mesh) << " to "

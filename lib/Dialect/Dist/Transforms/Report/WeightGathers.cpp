@@ -4,6 +4,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Exec/IR/HeldWords.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/TypeSizes.h"
@@ -40,6 +41,17 @@ BlockArgument dist::storedWeight(Value value) {
   return {};
 }
 
+double dist::gatheredElementBytes(Value value) {
+  auto plain = double(elementBytes(value.getType()));
+  BlockArgument weight = storedWeight(value);
+  auto function = weight ? dyn_cast<func::FuncOp>(weight.getOwner()->getParentOp()) : func::FuncOp();
+  auto name = function ? function.getArgAttrOfType<StringAttr>(weight.getArgNumber(), graph::kNameAttr)
+                       : StringAttr();
+  auto parameter =
+      name ? SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(function, name) : graph::ParameterOp();
+  return parameter ? exec::blockElementBytes(parameter).value_or(plain) : plain;
+}
+
 namespace {
 /// The gathers of one weight that are not themselves of a gathered one.
 struct Gathers {
@@ -57,7 +69,8 @@ std::string textOf(const Gathers &gathers, const Mesh &mesh) {
     Value whole = gather.getResult();
     while (whole.hasOneUse() && isa<AllGatherOp>(*whole.user_begin()))
       whole = whole.user_begin()->getResult(0);
-    bytes = std::max(bytes, arrayBytes(whole.getType()));
+    bytes = std::max(bytes, int64_t(double(cast<ShapedType>(whole.getType()).getNumElements()) *
+                                    gatheredElementBytes(gather.getInput())));
     layers = std::max(layers, graph::executionsOf(gather));
     if (auto loop = gather->getParentOfType<DataFlowOpInterface>())
       loops.insert(loop);

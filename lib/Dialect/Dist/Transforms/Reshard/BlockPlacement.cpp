@@ -74,6 +74,11 @@ private:
     entry.sharding = std::move(sharding);
     entry.fixed = fixed;
     entry.isWeight = fixed && storedWeight(value);
+    if (entry.isWeight)
+      if (double held = gatheredElementBytes(value); held != entry.elementBytes) {
+        entry.plainBytes = entry.elementBytes;
+        entry.elementBytes = held;
+      }
     program.values.push_back(std::move(entry));
     return ids[value] = int(program.values.size()) - 1;
   }

@@ -23,6 +23,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/WrittenOut.h"
@@ -161,7 +162,7 @@ private:
 
   double bytesReceived(ReshardOp op) {
     auto type = cast<RankedTensorType>(op.getType());
-    double bytes = double(elementBytes(type));
+    double bytes = gatheredElementBytes(op.getInput());
     return costs.reshard(type.getShape(), bytes, shardingOf(op.getInput()), shardingOf(op.getResult()))
                .received *
            bytes;

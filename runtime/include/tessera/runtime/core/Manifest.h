@@ -38,7 +38,8 @@ struct ParamSpec {
                                     // file has are converted at load
   int64_t layers = 0;               // 0: not stacked
   Shape shape, local;               // of one layer
-  int64_t layerBytes = 0;           // from a layer to the next, of plain ones; 0: as many as a layer has
+  int64_t layerBytes = 0; // from a layer to the next, of plain ones and of gathered ones in blocks; 0: as
+                          // many as a layer has
   Sharding sharding;
   AxisList layerSharding;
   std::vector<ParamSource> sources;
@@ -177,8 +178,14 @@ struct MatmulSpec {
   // group's rows are multiplied with its n rows of that; how many each has is data (starts, i32 [groups +
   // 1]). Rows that no group has are 0. Nothing is transposed or added.
   int64_t groups = 0;
+  // Not empty: the weight is `param` gathered as it is held, in blocks. How many ranks' pieces there are
+  // along each dimension of a layer, more than one along one of them; they lie one behind the other. n and k
+  // are those of the whole.
+  Shape pieces = {};
   int64_t weightRows() const { return groups ? groups * n : n; }
 };
+// What is wrong with the sizes and types of a product's parameter; empty: nothing.
+std::string wrongWeight(const MatmulSpec &product, const ParamSpec &param);
 
 struct CollectiveSpec {
   CollectiveKind kind = CollectiveKind::AllReduce;
