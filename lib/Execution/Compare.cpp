@@ -205,7 +205,18 @@ ChosenTokens chosenTokens(ModuleOp module) {
   return chosen;
 }
 
+/// Keeps a cache in blocks: codes have fewer digits than 16-bit floats.
+static bool hasCacheBlocks(ModuleOp module) {
+  auto of = [](func::FuncOp func) {
+    return llvm::any_of(llvm::seq(func.getNumArguments()),
+                        [&](unsigned i) { return bool(func.getArgAttr(i, graph::kHeldAttr)); });
+  };
+  return llvm::any_of(module.getOps<func::FuncOp>(), of);
+}
+
 bool hasShortFloats(ModuleOp module) {
+  if (hasCacheBlocks(module))
+    return true;
   auto isShort = [](Type type) {
     auto shaped = dyn_cast<ShapedType>(type);
     return shaped && isa<FloatType>(shaped.getElementType()) && shaped.getElementTypeBitWidth() <= 16;

@@ -97,10 +97,10 @@ const EntryPorts *CompiledProgram::find(const std::string &entry) const {
   return it == ports.end() ? nullptr : &*it;
 }
 
-static runtime::RankBytes rankBytes(const ReferenceTensor &value, const ShardedShape &sharded, size_t ranks) {
+static runtime::RankBytes rankBytes(const ReferenceTensor &value, const Port &port, size_t ranks) {
   runtime::RankBytes bytes;
-  for (const ReferenceTensor &piece : shard(value, sharded, Padding::Poison))
-    bytes.push_back(toBytes(piece));
+  for (const ReferenceTensor &piece : shard(value, port.shape, Padding::Poison))
+    bytes.push_back(toBytes(piece, port.held));
   bytes.resize(ranks, bytes.front()); // without a mesh of its own: the same everywhere
   return bytes;
 }
@@ -137,7 +137,7 @@ Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vect
       if (value == call.inputs.end() || value->second.shape != port.shape.global)
         return Failure{"cannot call the program", "entry " + call.entry,
                        "no value of its shape is given for input " + port.name, ""};
-      local.back().inputs[port.name] = rankBytes(value->second, port.shape, all);
+      local.back().inputs[port.name] = rankBytes(value->second, port, all);
     }
   }
   return local;
@@ -146,7 +146,7 @@ Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vect
 static Result<ReferenceTensor> joined(const runtime::RankBytes &bytes, const Port &port, double tolerance) {
   RankValues pieces;
   for (const std::vector<char> &piece : bytes)
-    pieces.push_back(fromBytes(port.shape.elementType, port.shape.localShape(), piece));
+    pieces.push_back(fromBytes(port.shape.elementType, port.shape.localShape(), piece, port.held));
   pieces.resize(size_t(port.shape.mesh.numDevices()));
   std::string error;
   auto whole = unshard(pieces, port.shape, tolerance, error);
@@ -209,11 +209,15 @@ static std::string firstDifference(const runtime::RankBytes &a, const runtime::R
   RankValues data = shard(ones, places, Padding::Zero); // 0 where there is padding
   data.resize(a.size(), data.front());
   for (size_t rank = 0; rank < a.size(); ++rank) {
-    size_t elements = data[rank].f.size(), bytes = elements ? a[rank].size() / elements : 0;
+    size_t elements = data[rank].f.size();
+    // Elements that lie together: one, or those of a block.
+    size_t together = port.held ? size_t(io::blockElements(*port.held)) : 1;
+    size_t bytes = elements ? a[rank].size() / (elements / together) : 0;
     if (b.size() <= rank || b[rank].size() != a[rank].size())
       return "rank " + std::to_string(rank) + " has nothing";
-    for (size_t i = 0; i < elements; ++i)
-      if (data[rank].f[i] != 0 && memcmp(&a[rank][i * bytes], &b[rank][i * bytes], bytes) != 0)
+    for (size_t i = 0; i < elements; i += together)
+      if (size_t at = i / together * bytes;
+          data[rank].f[i] != 0 && memcmp(&a[rank][at], &b[rank][at], bytes) != 0)
         return "rank " + std::to_string(rank) + ", element " + std::to_string(i) + " of " +
                std::to_string(elements);
   }

@@ -4,6 +4,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Entries.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Reference/Interpreter.h"
 #include "tessera/runtime/io/DType.h"
 
@@ -38,7 +39,8 @@ std::vector<EntryPorts> entryPorts(ModuleOp module) {
       continue;
     EntryPorts entry{func.getName().str(), {}, {}};
     auto port = [&](Type type, DictionaryAttr attrs) {
-      return Port{text(attrs, graph::kNameAttr).str(), kindOf(attrs), shardedShapeOf(func, type)};
+      return Port{text(attrs, graph::kNameAttr).str(), kindOf(attrs), shardedShapeOf(func, type),
+                  io::weightTypeFromFileName(text(attrs, graph::kHeldAttr).str())};
     };
     for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
       entry.arguments.push_back(port(type, func.getArgAttrDict(unsigned(i))));
@@ -178,8 +180,14 @@ io::DType dtypeOf(Type elementType) {
 /// rounded to float32.
 static const io::DTypeTraits &traitsOf(Type type) { return io::traits(dtypeOf(type)); }
 
-std::vector<char> toBytes(const ReferenceTensor &value) {
+std::vector<char> toBytes(const ReferenceTensor &value, std::optional<io::DType> held) {
   std::vector<char> bytes;
+  if (held) {
+    std::vector<float> floats(value.f.begin(), value.f.end());
+    bytes.resize(size_t(io::bytesOf(*held, int64_t(floats.size()))));
+    io::traits(*held).narrow(floats.data(), int64_t(floats.size()), bytes.data());
+    return bytes;
+  }
   if (!value.isFloat()) {
     unsigned width = value.elementType.getIntOrFloatBitWidth();
     width == 64   ? putIntegers<int64_t>(value, bytes)
@@ -203,8 +211,15 @@ std::vector<char> toBytes(const ReferenceTensor &value) {
   return bytes;
 }
 
-ReferenceTensor fromBytes(Type elementType, ArrayRef<int64_t> shape, ArrayRef<char> bytes) {
+ReferenceTensor fromBytes(Type elementType, ArrayRef<int64_t> shape, ArrayRef<char> bytes,
+                          std::optional<io::DType> held) {
   ReferenceTensor value(elementType, shape);
+  if (held) {
+    std::vector<float> floats(value.f.size());
+    io::traits(*held).widen(bytes.data(), int64_t(floats.size()), floats.data());
+    value.f.assign(floats.begin(), floats.end());
+    return value;
+  }
   if (!value.isFloat()) {
     unsigned width = elementType.getIntOrFloatBitWidth();
     width == 64   ? getIntegers<int64_t>(bytes, value)

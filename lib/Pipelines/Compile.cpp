@@ -92,12 +92,39 @@ static Status checkEnvironment(const CompileOptions &options) {
   return checkPipeline(options);
 }
 
+/// Blocks ask for rows that are made of them, and for kernels that read them.
+static Status checkCacheBlocks(ModuleOp module, const CompileOptions &options) {
+  if (options.cache != "q8_0")
+    return {};
+  std::string what = "--cache=" + options.cache, instead = "choose bf16 or f16";
+  auto target = resolveTarget(options.target, options.targetOptions);
+  if (!target)
+    return target.takeFailure();
+  if (!(*target)->holdsBlocks(io::DType::Q8_0))
+    return Failure{"cannot compile", what, "target " + options.target + " reads no keys and values in blocks",
+                   instead};
+  int64_t width = 0;
+  module.walk([&](PositionMixingOpInterface op) {
+    for (unsigned operand : op.getContextOperands()) {
+      int64_t last = cast<ShapedType>(op->getOperand(operand).getType()).getShape().back();
+      width = last % io::blockElements(io::DType::Q8_0) ? last : width;
+    }
+  });
+  if (width == 0)
+    return {};
+  return Failure{"cannot compile", what,
+                 options.model + " has heads of " + std::to_string(width) +
+                     " elements, which are no whole blocks of " +
+                     std::to_string(io::blockElements(io::DType::Q8_0)),
+                 instead};
+}
+
 /// A flag that would say nothing is a mistake. Of stages no single one can tell.
 static Status checkCaches(ModuleOp module, const CompileOptions &options) {
   bool looksBack = false;
   module.walk([&](PositionMixingOpInterface) { looksBack = true; });
   if (options.cache.empty() || looksBack)
-    return {};
+    return checkCacheBlocks(module, options);
   return Failure{"cannot compile", "--cache=" + options.cache,
                  options.model + " keeps no keys and values: no layer has attention", "leave the flag out"};
 }

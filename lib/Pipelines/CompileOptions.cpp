@@ -91,10 +91,7 @@ private:
     return {};
   }
   Status cache(StringRef flag, StringRef value) {
-    if (value == "q8_0")
-      return badFlag(flag + "=" + value, "caches in blocks are not implemented",
-                     "choose bf16 or f16, half of f32's bytes");
-    Result<int> type = readChoice(flag, value, {{"f32", "bf16", "f16"}});
+    Result<int> type = readChoice(flag, value, {{"f32", "bf16", "f16", "q8_0"}});
     if (!type)
       return type.takeFailure();
     options.cache = value.str();

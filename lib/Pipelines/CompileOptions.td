@@ -25,7 +25,7 @@ defm template : Value<"template", "NAME", "a partial plan: ddp, zero1, zero2, fs
 defm batch : Value<"batch", "N", "sequences a step over all ranks (default 1)">;
 defm max_seq_len : Value<"max-seq-len", "N", "longest context (default: the smaller of 2048 and the model's)">;
 defm dtype : Value<"dtype", "TYPE", "f32, bf16 or f16: weights, activations and caches (sums are kept in f32; training updates weights in f32)">;
-defm cache : Value<"cache", "TYPE", "f32, bf16 or f16: what keys and values are kept in from step to step (default: as --dtype)">;
+defm cache : Value<"cache", "TYPE", "f32, bf16, f16 or q8_0: what keys and values are kept in from step to step (default: as --dtype)">;
 defm task : Value<"task", "TASK", "what OUT does: generate (the default) or train">;
 defm target : Value<"target", "TARGET", "what to compile for (default cpu); its own flags are below">;
 defm micro_batches : Value<"micro-batches", "N", "parts that a step of training takes its batch in (default 1, of a pipeline the fastest); of a pipeline that generates, groups of rows that are on their way at once (default: one a stage)">;

@@ -7,6 +7,7 @@
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
+#include "tessera/Dialect/Graph/IR/CacheBytes.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/WrittenOut.h"
@@ -91,7 +92,7 @@ std::vector<StepTotals> SpmdFacts::totals() {
       if (kind == graph::Kind::Parameter)
         total.weightBytes += arrayBytes(arg.getType());
       else if (kind == graph::Kind::State)
-        total.stateBytes += arrayBytes(arg.getType());
+        total.stateBytes += graph::stateBytes(arg);
     }
     function.walk([&](Operation *op) {
       int64_t times = graph::executionsOf(op);
@@ -412,6 +413,8 @@ std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
         continue;
       TensorExplanation t = tensor(arg, function.getSymName());
       t.kind = graph::argumentKind(arg).value_or(graph::Kind::Input);
+      if (t.kind == graph::Kind::State)
+        t.bytes = graph::stateBytes(arg);
       t.name = argumentName(arg);
       for (auto [at, end] =
                gathered.equal_range({t.name, globalShape(cast<RankedTensorType>(arg.getType()))});

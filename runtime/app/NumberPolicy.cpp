@@ -9,6 +9,11 @@ namespace tessera::runtime {
 
 using Json = nlohmann::ordered_json;
 
+std::string storedName(io::DType type) {
+  const char *name = io::traits(type).name;
+  return name ? name : io::dtypeName(type);
+}
+
 void addHeldBytes(const WeightPlan &plan, int64_t i, std::map<std::string, int64_t> &bytes) {
   const WeightPlan::Param &p = plan.param(i);
   if (!p.spec->isHeldInBlocks()) {
@@ -27,7 +32,7 @@ void NumberPolicy::add(const Manifest &manifest, const WeightPlan &plan, int64_t
   // What is cleared before prompts is what is kept of a text.
   for (const StateSpec &state : manifest.states)
     if (state.clear == Clear::BeforePrompts)
-      cached_[io::traits(state.dtype).name] += groups * state.bytes;
+      cached_[storedName(state.dtype)] += groups * state.bytes;
   for (const MatmulSpec &product : manifest.matmuls) {
     accumulated_.insert(io::traits(MatmulSpec::sum).name);
     // A program in text need not have one type: that of what enters its products.

@@ -12,6 +12,9 @@
 
 namespace tessera::runtime {
 
+// What numbers of a type are called that may be in blocks: f32, Q8_0.
+std::string storedName(io::DType type);
+
 // Adds to `bytes`, by the name of the type, what a rank holds of parameter `i`: Q4_K, f32.
 void addHeldBytes(const WeightPlan &plan, int64_t i, std::map<std::string, int64_t> &bytes);
 

@@ -54,7 +54,7 @@ static Json stageJson(const StagePrograms &stages, int32_t number, const Driver 
     if (int kind = manifest.slotAt(state.offset);
         kind == int(Slot::Whole) || kind == int(Slot::FromInputGradient))
       read.push_back({{"value", state.holds},
-                      {"dtype", io::traits(state.dtype).name},
+                      {"dtype", storedName(state.dtype)},
                       {"shape", state.local},
                       {"bytes", state.bytes},
                       {"made_by", kind == int(Slot::Whole) ? "forward" : "input_gradient"}});

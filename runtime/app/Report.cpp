@@ -164,7 +164,7 @@ static Json statesJson(const Manifest &m) {
   Json list = Json::array();
   for (const BufferSpec &state : m.states)
     list.push_back({{"name", state.name},
-                    {"stored", io::traits(state.dtype).name},
+                    {"stored", storedName(state.dtype)},
                     {"shape", state.local},
                     {"bytes", state.bytes}});
   return list;

@@ -175,6 +175,10 @@ struct Checker {
       param(p);
     for (const StateSpec &s : m.states) {
       buffer(s, "state " + s.name);
+      require(!io::isQuantized(s.dtype) ||
+                  (s.fill == Fill::Caller && !s.local.empty() &&
+                   s.local.back() % io::blockElements(s.dtype) == 0 && s.shape.back() == s.local.back()),
+              "state " + s.name, "is in blocks that its rows are not made of");
       require(s.fill != Fill::LastIndex && s.fill != Fill::Output && s.fill != Fill::Logits &&
                   s.fill < Fill::Targets,
               "state " + s.name, "what fills it is no state");

@@ -32,8 +32,12 @@ static Sharding readSharding(const Json &json) {
   return sharding;
 }
 
-static io::DType readDType(Fields &fields, const std::string &where, const char *field = "dtype") {
+static io::DType readDType(Fields &fields, const std::string &where, const char *field = "dtype",
+                           bool maybeBlocks = false) {
   std::string name = fields[field];
+  if (std::optional<io::DType> type = io::weightTypeFromFileName(name);
+      maybeBlocks && type && io::isQuantized(*type))
+    return *type;
   if (std::optional<io::DType> type = io::dtypeFromName(name))
     return *type;
   damaged(where, "dtype " + name + " is not supported");
@@ -46,10 +50,10 @@ static std::vector<std::pair<int64_t, int64_t>> readPairs(const Json &json) {
   return pairs;
 }
 
-// The fields that states, inputs and outputs share, into `buffer`.
-static void readBuffer(Fields &fields, BufferSpec &buffer) {
+// The fields that states, inputs and outputs share, into `buffer`. States may be in blocks.
+static void readBuffer(Fields &fields, BufferSpec &buffer, bool maybeBlocks = false) {
   buffer.name = fields.get<std::string>("name");
-  buffer.dtype = readDType(fields, buffer.name);
+  buffer.dtype = readDType(fields, buffer.name, "dtype", maybeBlocks);
   buffer.shape = fields["shape"].get<Shape>();
   buffer.local = fields["local"].get<Shape>();
   buffer.sharding = readSharding(fields["sharding"]);
@@ -65,7 +69,7 @@ const char *slotName(Slot slot) {
 static StateSpec readState(const Json &json) {
   Fields fields(json, "states");
   StateSpec state;
-  readBuffer(fields, state);
+  readBuffer(fields, state, /*maybeBlocks=*/true);
   state.clear = byName(clearNames, fields["clear"], "state " + state.name);
   if (const Json *fill = fields.find("fill"))
     state.fill = byName(fillNames, *fill, "state " + state.name);

@@ -336,6 +336,28 @@ TEST(Manifest, WeightsInBlocks) {
 }
 
 // A product by group has a matrix of the packed weight for each.
+TEST(Manifest, StatesInBlocks) {
+  std::string text = tiny, none = "\"states\": []";
+  text.replace(text.find(none), none.size(),
+               R"("states": [{"name": "keys", "dtype": "Q8_0", "shape": [2, 64], "local": [1, 64],
+    "sharding": [[["tp", 1, 2]], []], "offset": 128, "bytes": 68, "clear": "before_prompts"}])");
+  Manifest m = Manifest::parse(text);
+  EXPECT_EQ(m.states.at(0).dtype, io::DType::Q8_0);
+  EXPECT_EQ(m.states[0].bytes, 68);
+  expectRefusedIn(text, "\"bytes\": 68", "\"bytes\": 67", "fewer bytes than its elements");
+  expectRefusedIn(text, "[2, 64], \"local\": [1, 64]", "[2, 63], \"local\": [1, 63]",
+                  "is in blocks that its rows are not made of");
+  expectRefusedIn(text, "[[[\"tp\", 1, 2]], []]", "[[], [[\"tp\", 1, 2]]]", "do not cover");
+  expectRefusedIn(text, "[2, 64], \"local\": [1, 64],\n    \"sharding\": [[[\"tp\", 1, 2]], []]",
+                  "[1, 128], \"local\": [1, 64],\n    \"sharding\": [[], [[\"tp\", 1, 2]]]",
+                  "is in blocks that its rows are not made of");
+  expectRefusedIn(text, "\"Q8_0\"", "\"Q8_1\"", "dtype Q8_1 is not supported");
+  // Nobody fills blocks, and calls are given none.
+  expectRefusedIn(text, "\"before_prompts\"", "\"at_start\", \"fill\": \"pages\"",
+                  "is in blocks that its rows are not made of");
+  expectRefusedIn(text, "\"i32\"", "\"Q8_0\"", "dtype Q8_0 is not supported");
+}
+
 TEST(Manifest, ProductsByGroup) {
   auto with = [](const std::string &product) {
     std::string text = inBlocks;

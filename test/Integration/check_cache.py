@@ -1,15 +1,16 @@
 """Compiles a Llama whose caches have another type than what is computed (--cache), and compares logits with float64's on caches rounded so.
 
-    check_cache.py --compiler LLM_COMPILE --model DIR --out OUT --dtype f32|bf16 --cache f32|bf16|f16 [--mesh M]... [--batch N] [--flag F]...
+    check_cache.py --compiler LLM_COMPILE --model DIR --out OUT --dtype f32|bf16 --cache f32|bf16|f16|q8_0 [--mesh M]... [--batch N] [--head-dim N] [--flag F]...
 
 The reference is written here, in numpy: every key and value is rounded to the type, to nearest even, before any position sees it. Without that it gives the logits of
 expected.safetensors. A program in f32 is near it: its errors are a small part of what rounding caches does, at most 1/2 of the largest difference and 1/8 of the median one (a key that lies
 between two numbers of the type may be rounded to the other one). In bf16 errors are those of the type (dtype_bounds.json). Prompts go through in one piece or in several,
-with tokens behind them that come one by one: all the same. `info` says the types, and that caches of half the size shrink the arena. Needs numpy."""
+with tokens behind them that come one by one: all the same. With --head-dim the model is a copy with heads of so many elements, whose projections are made up. `info` says the types, and that caches of half the size shrink the arena. Needs numpy."""
 import argparse
 import glob
 import json
 import os
+import shutil
 import sys
 
 import numpy as np
@@ -18,7 +19,10 @@ from check_generate import read_safetensors, run
 
 NEW = 6
 LARGEST, MEDIAN = 1 / 2, 1 / 8
-BYTES = {"f32": 4, "bf16": 2, "f16": 2}
+BYTES = {"f32": 4, "bf16": 2, "f16": 2, "q8_0": 34 / 32}
+NAMES = {"q8_0": "Q8_0"}  # of which `info` says another
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Inputs"))
+import modelio
 
 
 def rounded(x, kind):
@@ -27,6 +31,11 @@ def rounded(x, kind):
         return x
     if kind == "f16":
         return narrow.astype(np.float16).astype(np.float64)
+    if kind == "q8_0":
+        blocks = x.reshape(-1, 32)
+        scale = (np.abs(blocks).max(axis=1, keepdims=True) / 127).astype(np.float16).astype(np.float64)
+        codes = np.rint(np.divide(blocks, scale, out=np.zeros_like(blocks), where=scale != 0))
+        return (np.clip(codes, -127, 127) * scale).reshape(x.shape)
     bits = narrow.view(np.uint32)
     bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
     return bits.view(np.float32).astype(np.float64)
@@ -73,6 +82,27 @@ class Llama:
         return self.norm(x, "model.norm.weight") @ w["lm_head.weight"].T
 
 
+def with_heads_of(size, folder, out):
+    """A copy of the model in `folder` whose heads have `size` elements: the folder."""
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(folder, out, ignore=shutil.ignore_patterns("*.safetensors", "*.index.json", "expected.json"))
+    config = json.load(open(os.path.join(out, "config.json")))
+    config["head_dim"] = size
+    json.dump(config, open(os.path.join(out, "config.json"), "w"))
+    rows = {"q": config["num_attention_heads"] * size, "k": config["num_key_value_heads"] * size, "v": config["num_key_value_heads"] * size}
+    draw, entries, name = np.random.default_rng(7), [], "model-00001-of-00001.safetensors"
+    for path in sorted(glob.glob(os.path.join(folder, "model-*.safetensors"))):
+        for weight, value in read_safetensors(path).items():
+            what = weight.split(".")[-2]
+            if what in ("q_proj", "k_proj", "v_proj", "o_proj"):
+                shape = (value.shape[0], rows["q"]) if what == "o_proj" else (rows[what[0]], value.shape[1])
+                value = draw.normal(0, 0.3, shape)
+            entries.append((weight, "F32", value.shape, value.astype(np.float32).tobytes()))
+    modelio.write_safetensors(os.path.join(out, name), entries)
+    json.dump({"metadata": {}, "weight_map": {entry[0]: name for entry in entries}}, open(os.path.join(out, "model.safetensors.index.json"), "w"))
+    return out
+
+
 def generated(out, tokens):
     """Tokens with those that follow, and logits of all but the last."""
     path = out + ".logits.safetensors"
@@ -91,7 +121,8 @@ def check_info(out, args, other, mesh):
     """`other`: of the program whose caches are as --dtype says."""
     info = json.loads(run([out, "info", "--json"]))
     numbers = info["numbers"]
-    if [kept["type"] for kept in numbers["cached"]] != [args.cache] or numbers["computed"] != [args.dtype] or numbers["accumulated"] != ["f32"]:
+    cached = NAMES.get(args.cache, args.cache)
+    if [kept["type"] for kept in numbers["cached"]] != [cached] or numbers["computed"] != [args.dtype] or numbers["accumulated"] != ["f32"]:
         sys.exit(f"{mesh}: info says {numbers}")
     if [held["type"] for held in numbers["held"]] != [args.dtype] or not numbers["held"][0]["bytes"] > 0:
         sys.exit(f"{mesh}: weights are held as {numbers['held']}")
@@ -101,7 +132,7 @@ def check_info(out, args, other, mesh):
     if "pipeline" in info and kept != sum(stage["cache_bytes"] for stage in info["pipeline"]["stages"]):
         sys.exit(f"{mesh}: caches take {kept} bytes, by stage {info['pipeline']['stages']}")
     line, = (line for line in run([out, "info"]).decode().splitlines() if line.startswith("numbers "))
-    if not line.startswith(f"numbers      held {args.dtype} ") or f", computed {args.dtype}, accumulated f32, cached {args.cache} " not in line:
+    if not line.startswith(f"numbers      held {args.dtype} ") or f", computed {args.dtype}, accumulated f32, cached {cached} " not in line:
         sys.exit(f"{mesh}: info says: {line}")
     mine, others = sum(arenas(info)), sum(arenas(other))
     if args.cache != "f32" and not others - mine >= 3 / 4 * (theirs - kept):
@@ -114,6 +145,7 @@ def main():
         parser.add_argument(flag, required=True)
     parser.add_argument("--mesh", action="append", default=[], help="none, or as llm-compile takes it")
     parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--head-dim", type=int)
     parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
     args = parser.parse_args()
     model = Llama(args.model)
@@ -123,6 +155,9 @@ def main():
         if not error <= 1e-5:
             sys.exit(f"the reference differs from expected logits by {error:.3g}")
     name = os.path.basename(args.model.rstrip("/"))
+    if args.head_dim:
+        args.model = with_heads_of(args.head_dim, args.model, args.out + ".model")
+        model = Llama(args.model)
     texts = prompts(name)[:4]
     texts.append(sum(texts, [])[:40])  # more than a short piece takes
 

@@ -1,6 +1,6 @@
 """Conversations of a compiled model: with --chat, from a file, and in a terminal (a pty).
 
-    check_chat.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--window N]
+    check_chat.py --compiler LLM_COMPILE --model DIR --out OUT [--mesh M] [--window N] [--flag F]...
 
 The copy of the model that runs has a template, a tokenizer that adds a BOS and two end tokens; with --window it is a Mistral, whose caches are rings. What a conversation is in tokens follows from plain
 `generate` of the text that the template makes of it."""
@@ -24,6 +24,7 @@ for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
 parser.add_argument("--mesh")
 parser.add_argument("--window", type=int)
+parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
 args = parser.parse_args()
 TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'system' %}[{{ m.content }}]{% else %}({{ m.role }}{{ mark | default('') }}) {{ m.content }}\n"
             "{% endif %}{% endfor %}{% if add_generation_prompt %}(assistant){% endif %}")
@@ -51,7 +52,7 @@ if args.window:
         config = json.load(file)
     write("config.json", {**config, "architectures": ["MistralForCausalLM"], "model_type": "mistral", "sliding_window": args.window})
     flags.append("--chunk=16")
-done = subprocess.run([args.compiler, model, "--batch=3", "--max-seq-len=96", "-o", args.out, *flags], capture_output=True, text=True)
+done = subprocess.run([args.compiler, model, "--batch=3", "--max-seq-len=96", "-o", args.out, *flags, *args.flag], capture_output=True, text=True)
 if done.returncode:
     sys.exit(done.stderr)
 if not re.fullmatch(r"made \S+ \([0-9.]+ MB, [12] ranks?, cpu\); try: \S+ chat\n", done.stderr):

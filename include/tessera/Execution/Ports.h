@@ -15,6 +15,7 @@ struct Port {
   std::string name;                ///< `graph.name`
   std::optional<graph::Kind> kind; ///< `graph.kind`; after completePorts all have one
   ShardedShape shape;              ///< without a mesh: whole, on one rank
+  std::optional<io::DType> held;   ///< of a state in blocks: of which; none: elements of its type
 
   std::string kindText() const { return kind ? graph::stringifyKind(*kind).str() : "port"; }
 };
@@ -38,9 +39,11 @@ std::vector<EntryPorts> entryPorts(mlir::ModuleOp module);
 /// The row of the runtime's table of element types for `elementType`, which must have one.
 io::DType dtypeOf(mlir::Type elementType);
 
-/// Row-major bytes of a value as ranks hold it, and back. Floats are rounded to their type.
-std::vector<char> toBytes(const ReferenceTensor &value);
-ReferenceTensor fromBytes(mlir::Type elementType, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<char> bytes);
+/// Row-major bytes of a value as ranks hold it, and back. Floats are rounded to their type, or to the blocks
+/// that they are held in.
+std::vector<char> toBytes(const ReferenceTensor &value, std::optional<io::DType> held = std::nullopt);
+ReferenceTensor fromBytes(mlir::Type elementType, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<char> bytes,
+                          std::optional<io::DType> held = std::nullopt);
 
 } // namespace tessera
 #endif

@@ -5,6 +5,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Dialect/Graph/IR/MeanAttr.h"
 
 using namespace mlir;
@@ -153,6 +154,15 @@ int64_t ManifestWriter::collective(ExecCollectiveOpInterface op) {
   json::Object row;
   op.describeCollective(row, *this);
   return numberOf(collectives, std::move(row));
+}
+
+/// Says of a state in blocks, which are arrays of bytes here, how many elements they are.
+static void countElements(json::Object &state, StringRef held) {
+  state["dtype"] = held.str();
+  for (StringRef shape : {"shape", "local"}) {
+    json::Value &last = state.getArray(shape)->back();
+    last = *last.getAsInteger() / graph::kCacheBlockBytes * graph::kCacheBlock;
+  }
 }
 
 json::Object ManifestWriter::portJson(DictionaryAttr port) const {
@@ -304,6 +314,8 @@ std::string ManifestWriter::text() {
   if (auto states = module->getAttrOfType<ArrayAttr>("exec.states"))
     for (auto state : states.getAsRange<DictionaryAttr>()) {
       json::Object object = portJson(state);
+      if (auto held = state.getAs<StringAttr>("held"))
+        countElements(object, held.getValue());
       auto clear = state.getAs<graph::ClearAttr>("clear");
       object["clear"] = graph::stringifyClear(clear ? clear.getValue() : graph::Clear::AtStart).str();
       if (auto fill = state.getAs<graph::FillAttr>("fill"))

@@ -2,6 +2,7 @@
 #include "EntryPorts.h"
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 
 using namespace mlir;
 
@@ -21,7 +22,8 @@ static FailureOr<Port> readPort(func::FuncOp func, Type type, DictionaryAttr att
               attrs.get(graph::kGivesAttr),
               attrs.get(graph::kClearAttr),
               slot ? std::optional(slot.getValue()) : std::nullopt,
-              attrs.getAs<StringAttr>(graph::kHoldsAttr)};
+              attrs.getAs<StringAttr>(graph::kHoldsAttr),
+              attrs.getAs<StringAttr>(graph::kHeldAttr)};
 }
 
 FailureOr<EntryPorts> readPorts(func::FuncOp func) {

@@ -16,6 +16,7 @@ struct Port {
   mlir::Attribute sharding, fill, gives, clear;
   std::optional<graph::Slot> slot; ///< of a state that each micro-batch has its own of
   mlir::StringAttr holds;          ///< what the value in it is called; null: nobody says
+  mlir::StringAttr held;           ///< of a state in blocks, whose bytes `type` has: of which; null: of none
   int64_t offset = -1;
 
   mlir::DictionaryAttr toAttr() const {
@@ -28,7 +29,8 @@ struct Port {
                               {"fill", fill},
                               {"gives", gives},
                               {"clear", clear},
-                              {"holds", holds}})
+                              {"holds", holds},
+                              {"held", held}})
       if (value)
         list.append(key, value);
     return list.getDictionary(type.getContext());

@@ -1,6 +1,6 @@
 //===- SpmdToKernels.cpp - from rung spmd to rung kernels -------------------===//
 
-#include "Lowering.h"
+#include "HeldCaches.h"
 
 #include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Graph/IR/Entries.h"
@@ -83,7 +83,7 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
     if (failed(checkLayersWhole(lowering)))
       return signalPassFailure();
     addIntoStacks(lowering);
-    if (failed(lowerRepeats(lowering)) || failed(planParameters(lowering)) ||
+    if (failed(lowerRepeats(lowering)) || failed(holdCaches(lowering)) || failed(planParameters(lowering)) ||
         failed(lowerLibraryOps(lowering)) || failed(lowerCollectives(lowering)))
       return signalPassFailure();
     foldEpilogues(lowering);

@@ -4,6 +4,7 @@
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
+#include "tessera/Dialect/Graph/IR/CacheBytes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Diagnostics.h"
 
@@ -155,9 +156,14 @@ private:
       std::string key = std::string(toString(kind)) + ":" + from.name;
       if (kind == TensorKind::Input)
         key += ":" + functionName;
-      if (seen.insert(key).second)
-        program.tensors.push_back(
-            {kind, from.name, kind == TensorKind::Input ? functionName : "", "", describeValue(argument)});
+      if (!seen.insert(key).second)
+        continue;
+      program.tensors.push_back(
+          {kind, from.name, kind == TensorKind::Input ? functionName : "", "", describeValue(argument)});
+      if (StringRef blocks = graph::heldBlocks(argument); kind == TensorKind::Cache && !blocks.empty()) {
+        program.tensors.back().value.element = blocks.str();
+        program.tensors.back().value.bytes = graph::stateBytes(argument);
+      }
     }
   }
 

@@ -2,6 +2,8 @@
 
 #include "AttentionEmitter.h"
 
+#include "tessera/Target/Forms/CacheBlocks.h"
+
 #include "tessera/runtime/core/CountedRandom.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -75,6 +77,19 @@ Values AttentionEmitter::keyIndices(const AttentionIteration &iteration, Value j
     at.push_back(buffers.layer);
   at.append({iteration.batch, shape.ring ? rem(j, shape.context) : j, iteration.head, d});
   return at;
+}
+
+bool AttentionEmitter::hasBlocks() const {
+  return isInBlocks(cast<MemRefType>(buffers.k.getType()).getElementType());
+}
+
+Value AttentionEmitter::loadKey(Value buffer, const AttentionIteration &iteration, Value j, Value d,
+                                int64_t active) {
+  if (!hasBlocks())
+    return loadVector(buffer, keyIndices(iteration, j, d), active);
+  Values row = keyIndices(iteration, j, d);
+  row.pop_back();
+  return loadFromBlock(b, buffer, row, d, lanes);
 }
 
 Value AttentionEmitter::boundedKeyEnd(Value end) {

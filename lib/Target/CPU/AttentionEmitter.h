@@ -71,6 +71,11 @@ protected:
   }
   /// Indices of element `d` of key (or value) `j`, which is a row, or in a ring goes round.
   Values keyIndices(const AttentionIteration &iteration, mlir::Value j, mlir::Value d);
+  /// `lanes` elements from `d` on of key (or value) `j`, of which the first `active` are there. Of keys in
+  /// blocks all are: whole vectors make up a block.
+  mlir::Value loadKey(mlir::Value buffer, const AttentionIteration &iteration, mlir::Value j, mlir::Value d,
+                      int64_t active);
+  bool hasBlocks() const;
   /// Indices of element `d` of query row `row` (position row / group, head row % group).
   Values queryIndices(const AttentionIteration &iteration, mlir::Value row, mlir::Value d);
   /// The number of keys to go through, of which `end` is the first that no query sees: not below 0, and as

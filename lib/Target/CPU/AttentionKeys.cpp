@@ -69,7 +69,7 @@ void KeyLaneAttention::scoreKeys(const AttentionIteration &iteration, Value r, V
     auto accumulate = [&](Values acc, Value d, int64_t active) {
       Value q = loadVector(query, {r, d});
       for (int64_t j = 0; j < lanes; ++j)
-        acc[j] = fma(loadVector(buffers.k, keyIndices(iteration, keys[j], d), active), q, acc[j]);
+        acc[j] = fma(loadKey(buffers.k, iteration, keys[j], d, active), q, acc[j]);
       return acc;
     };
     Values acc(lanes, splat(0.0));
@@ -139,7 +139,7 @@ void KeyLaneAttention::accumulateValues(const AttentionIteration &iteration, Val
         Value key = k ? min(add(start, j), last) : add(start, j);
         Values values, weights;
         for (int64_t c = 0; c < chunks; ++c)
-          values.push_back(loadVector(buffers.v, keyIndices(iteration, key, add(d0, c * lanes)), active));
+          values.push_back(loadKey(buffers.v, iteration, key, add(d0, c * lanes), active));
         for (int64_t r = 0; r < tile; ++r) {
           // The weight of a key behind the last is 0: scores are masked up to whole vectors.
           Value weight = splat(load(scores, {index(r), j}));

@@ -8,7 +8,8 @@
 //   outT[d, R]    = alpha * outT + sum over j of value[j, d] * p[j, R]
 //
 // Queries are transposed once at the start, results once at the end; keys and values never. Products of
-// bfloat16 numbers may go in pairs (RowLanes.h): of neighbours in d, then of neighbours in j.
+// bfloat16 numbers may go in pairs (RowLanes.h): of neighbours in d, then of neighbours in j. Of a cache in
+// blocks the keys and values of a block of keys are expanded once for all of its rows, into scratch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +40,10 @@ void RowLaneAttention::allocate() {
   weights = terms == 1 ? scores : factorsOf(kKeyBlock);
   packedValues = packedRows(kKeyBlock, shape.valueDim);
   outT = sumsOf(shape.valueDim);
+  if (hasBlocks()) {
+    keyRows = scratch({kKeyBlock, shape.headDim});
+    valueRows = scratch({kKeyBlock, shape.valueDim});
+  }
   rowPositions = scratch({blockRows()}, b.getI32Type());
   if (limitsFront())
     rowFirsts = scratch({blockRows()}, b.getI32Type());
@@ -135,6 +140,19 @@ Values RowLaneAttention::weighKeys(ValueRange tops, Value start, Value count) {
   });
 }
 
+/// Rows [start, start + count) as they are computed with: themselves, or out of blocks, in `to`.
+RowLanes::Rows RowLaneAttention::expanded(const AttentionIteration &iteration, const Rows &rows, Value start,
+                                          Value count, Value to) {
+  if (!to)
+    return rows;
+  loop(index(0), count, 1, [&](Value n) {
+    loop(index(0), index(rows.width), lanes,
+         [&](Value d) { storeVector(loadKey(rows.array, iteration, add(start, n), d, lanes), to, {n, d}); });
+  });
+  auto at = [this, start](Value row, Value d) { return Values{sub(row, start), d}; };
+  return {to, rows.width, rows.count, at};
+}
+
 void RowLaneAttention::storeSums(const AttentionIteration &iteration, Value row0, ValueRange tops,
                                  ValueRange sums) {
   // Through memory: a row's place in the output is nowhere near its neighbour's.
@@ -200,14 +218,15 @@ void RowLaneAttention::emit(Value item) {
   Values state = loop(keyStart, keyEnd, kKeyBlock, beginRows(), [&](Value start, ValueRange carried) {
     ValueRange tops = carried.take_front(vectors), sums = carried.drop_front(vectors);
     Value count = min(sub(keyEnd, start), index(kKeyBlock));
-    Values next = scoreKeys(keys, start, count, keyEnd), alpha;
+    Values next = scoreKeys(expanded(iteration, keys, start, count, keyRows), start, count, keyEnd), alpha;
     for (int64_t v = 0; v < vectors; ++v) {
       next[v] = maxf(tops[v], next[v]);
       alpha.push_back(exp2(arith::SubFOp::create(b, tops[v], next[v])));
     }
     Values partial = weighKeys(next, start, count);
     packRows(values, start, count, sub(keyEnd, index(1)), packedValues);
-    accumulate(values, start, count, packedValues, weights, outT, alpha);
+    accumulate(expanded(iteration, values, start, count, valueRows), start, count, packedValues, weights,
+               outT, alpha);
     for (int64_t s = 0; s < terms * vectors; ++s)
       next.push_back(fma(sums[s], alpha[s % vectors], partial[s]));
     return next;

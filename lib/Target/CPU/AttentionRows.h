@@ -23,11 +23,14 @@ private:
   Values beginRows();
   Values scoreKeys(const Rows &keys, mlir::Value start, mlir::Value count, mlir::Value keyEnd);
   Values weighKeys(mlir::ValueRange tops, mlir::Value start, mlir::Value count);
+  Rows expanded(const AttentionIteration &iteration, const Rows &rows, mlir::Value start, mlir::Value count,
+                mlir::Value to);
   void storeSums(const AttentionIteration &iteration, mlir::Value row0, mlir::ValueRange tops,
                  mlir::ValueRange sums);
 
   mlir::Value queryT, scores, weights, packedValues, outT, rowPositions, rowFirsts, firstTops, firstSums;
-  Values upper, lower; // per row vector: last position in sight; first, where the front is limited
+  mlir::Value keyRows, valueRows; ///< of a block of keys; null where these are in no blocks of bytes
+  Values upper, lower;            // per row vector: last position in sight; first, where the front is limited
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>
       words; // of the rows' keys, where weights are dropped
 };

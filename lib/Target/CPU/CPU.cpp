@@ -11,6 +11,7 @@
 #include "tessera/Target/CPU/ObjectEmitter.h"
 #include "tessera/Target/CPU/Passes.h"
 #include "tessera/Target/Forms.h"
+#include "tessera/Target/Forms/CacheBlocks.h"
 #include "tessera/runtime/io/PackedShape.h"
 
 namespace tessera {
@@ -48,6 +49,7 @@ public:
     addAttentionGradientForms(forms, this->machine.vectorUnit());
     addPackedWeightForms(forms);
     addCacheUpdateForm(forms);
+    addExpandBlocksForm(forms);
     addScatterAddForm(forms);
     addDrawForm(forms);
     addExpertForms(forms, this->machine.vectorUnit(), /*packs=*/true);

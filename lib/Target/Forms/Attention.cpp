@@ -2,9 +2,11 @@
 
 #include "tessera/Target/Forms/Attention.h"
 
+#include "tessera/Target/Forms/CacheBlocks.h"
 #include "tessera/Target/Forms/FormKernel.h"
 
 #include "tessera/Dialect/Graph/IR/AttentionWindow.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -24,6 +26,8 @@ Signature signatureOf(const AttentionShape &shape, int64_t scratch, Builder b) {
   Type f32 = b.getF32Type(), element = shape.elementType ? shape.elementType : f32;
   Type keyElement = shape.keyType ? shape.keyType : element;
   auto keys = [&](int64_t width) -> Type {
+    if (isInBlocks(keyElement))
+      width = graph::cacheRowBytes(width);
     SmallVector<int64_t> dims = {shape.batch, shape.context, shape.kvHeads, width};
     if (shape.layers)
       dims.insert(dims.begin(), *shape.layers);
@@ -112,7 +116,7 @@ AttentionShape AttentionForm::shapeOf(graph::AttentionOp op) {
   shape.kvHeads = q[2];
   shape.group = q[3];
   shape.headDim = q[4];
-  shape.valueDim = v[3];
+  shape.valueDim = tensorOf(op.getResult()).getDimSize(4); // values may be in blocks
   shape.scale = op.getScale().convertToDouble();
   shape.window = graph::hidingWindow(op);
   shape.firsts = tensorOf(op.getPositions()).getRank() == 3;

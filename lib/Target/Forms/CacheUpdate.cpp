@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tessera/Target/Forms/CacheBlocks.h"
 #include "tessera/Target/Forms/FormKernel.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -36,6 +37,18 @@ struct CacheUpdateForm : LibraryForm {
     Value shard = lowering.shardIndex(op, lowering.shardAxes(cacheType, 2));
     ShardingRule rule = op.getShardingRule();
     int64_t ring = rule.factors[rule.operands[0].dims[2].front()].size; // of all shards
+    if (isInBlocks(cacheType.getElementType())) {
+      BlockUpdate update{
+          cacheType.getDimSize(0), updateType.getDimSize(0), context, heads, dim, seq, bool(shard),
+          op.getRing() ? ring : 0};
+      SmallVector<Value> scalars{layer};
+      if (shard)
+        scalars.push_back(shard);
+      replaceByLaunch(op, lowering, blockUpdateKernel(loc, "cache_update_blocks", update),
+                      {op.getUpdate(), op.getPositions()}, op.getCache(), scalars, update.iterations(),
+                      heads * dim);
+      return success();
+    }
 
     exec::KernelShell shell(loc, llvm::formatv("cache_update_{0}x{1}x{2}", seq, heads, dim).str(),
                             {op.getUpdate().getType(), op.getPositions().getType()}, {cacheType},

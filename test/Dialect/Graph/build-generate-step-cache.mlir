@@ -4,7 +4,7 @@
 // RUN: llm-opt %t/model.mlir --graph-build-generate-step="chunk=4 cache=f32" > %t/own
 // RUN: llm-opt %t/model.mlir --graph-build-generate-step="chunk=4" | diff %t/own -
 // RUN: not llm-opt %t/model.mlir --graph-build-generate-step="chunk=4 cache=i8" 2>&1 | FileCheck %s --check-prefix=BAD
-// BAD: error: cannot keep keys and values in i8: expected f32, bf16 or f16
+// BAD: error: cannot keep keys and values in i8: expected f32, bf16, f16 or q8_0
 // RUN: not llm-opt %t/no-attention.mlir --graph-build-generate-step="cache=bf16" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: no-attention.mlir:{{.*}} error: keeps no keys and values, which a type of caches is for: no attention looks back at earlier positions; leave the type out
 

@@ -199,6 +199,31 @@ TEST(GraphReference, CacheUpdateGoesRoundARing) {
              {2, 3, 0, 1, 0, 0, 6, 4});
 }
 
+/// In a cache in blocks: the largest of the 32 is 127 times the scale of 0.5, and what lies between two codes
+/// goes to the even one. Of the second block, of small numbers, the scale is rounded to f16.
+TEST(GraphReference, CacheUpdateRoundsToBlocks) {
+  std::vector<double> row(64, 0.0), want = row;
+  const double given[] = {-63.5, 0.3, 0.25, 0.75, -0.74, 50.1}, codes[] = {-127, 1, 0, 2, -1, 100};
+  for (size_t i = 0; i < std::size(given); ++i) {
+    row[i] = given[i];
+    want[i] = 0.5 * codes[i];
+  }
+  row[40] = 0.1;
+  row[41] = 0.05;
+  const double scale = double(_Float16(0.1 / 127));
+  want[40] = 127 * scale;
+  want[41] = std::nearbyint(0.05 / scale) * scale;
+  auto written = [&](const char *held) {
+    return run("%c: tensor<1x1x1x1x64xf32>, %u: tensor<1x1x1x64xf32>, %i: tensor<i32>, %p: tensor<1x1xi32>",
+               std::string("graph.cache_update %c[%i], %u, %p ") + held +
+                   " : (tensor<1x1x1x1x64xf32>, tensor<1x1x1x64xf32>, tensor<i32>, tensor<1x1xi32>) -> "
+                   "tensor<1x1x1x1x64xf32>",
+               "tensor<1x1x1x1x64xf32>", {std::vector<double>(64, 9.0), row, {0}, {0}});
+  };
+  expectNear(written("{graph.held = \"Q8_0\"}"), want);
+  expectNear(written(""), row);
+}
+
 /// Position 5 sees keys 4 and 5, at places 0 and 1; position 0 sees itself alone, whatever stands behind it.
 TEST(GraphReference, AttentionFindsKeysInARing) {
   auto at = [](double position) {

@@ -1,6 +1,7 @@
 //===- GraphDialect.cpp - The graph dialect -------------------------------===//
 #include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Dialect/Graph/IR/Partial.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -46,6 +47,17 @@ static LogicalResult verifyValueAttr(Operation *op, const Twine &what, Type type
                              << type;
     return success();
   }
+  if (name == kHeldAttr) {
+    // From rung kernels on a cache in blocks is an array of bytes.
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    bool isBytes = tensor && tensor.getRank() > 0 && tensor.getElementType().isInteger(8) &&
+                   tensor.getShape().back() % kCacheBlockBytes == 0;
+    if (text && text.getValue() == kCacheBlocks && tensor && (isBytes || fitsCacheBlocks(tensor)))
+      return success();
+    return op->emitError() << what << " has graph.held = " << attr.getValue() << " and the type " << type
+                           << "; it is \"" << kCacheBlocks << "\", of rows of f32 that are whole blocks of "
+                           << kCacheBlock;
+  }
   // Each of these has an attribute of its own; which side of the function it belongs to is checked by those
   // who read it.
   bool known = name == kFillAttr || name == kGivesAttr || name == kClearAttr || name == kSlotAttr;
@@ -88,6 +100,14 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (name == kStateOfAttr && !(isa<StateOfAttr>(attr.getValue()) && isa<ParameterOp>(op)))
     return op->emitError() << "has graph.state_of = " << attr.getValue()
                            << "; it is a #graph.state_of of a graph.parameter";
+  // On a graph.parameter it is a list, which those check who read it.
+  if (auto update = dyn_cast<CacheUpdateOp>(op);
+      name == kHeldAttr && update &&
+      (attr.getValue() != StringAttr::get(op->getContext(), kCacheBlocks) ||
+       !fitsCacheBlocks(cast<ShapedType>(update.getUpdate().getType()))))
+    return op->emitError() << "has graph.held = " << attr.getValue() << " and writes rows of "
+                           << update.getUpdate().getType() << "; it is \"" << kCacheBlocks
+                           << "\", of rows of f32 that are whole blocks of " << kCacheBlock;
   auto number = dyn_cast<IntegerAttr>(attr.getValue());
   if (name == kCopyAttr &&
       !(number && number.getType().isInteger(64) && number.getInt() >= 0 && isa<ParameterOp>(op)))

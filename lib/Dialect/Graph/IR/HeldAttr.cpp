@@ -7,6 +7,11 @@ using namespace mlir;
 
 namespace tessera::graph {
 
+bool fitsCacheBlocks(ShapedType type) {
+  return type.hasStaticShape() && type.getRank() > 0 && type.getElementType().isF32() &&
+         type.getShape().back() % kCacheBlock == 0;
+}
+
 ArrayAttr heldTypes(ParameterOp parameter, int64_t first, int64_t layers) {
   auto held = parameter->getAttrOfType<ArrayAttr>(kHeldAttr);
   if (!held || held.size() == 1)

@@ -1,6 +1,8 @@
 //===- NeuralReference.cpp - Reference meaning of neural ops --------------===//
 #include "Detail.h"
 
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -203,8 +205,33 @@ LogicalResult RopeOp::evaluate(Tensors operands, const ReferenceContext &context
   return success();
 }
 
+/// `x` as an integer: the nearest, or where the interpreter rounds at random, either one beside it.
+static double asCode(double x, const ReferenceContext &context) {
+  constexpr double between = 1 + 0x1p-24; // of two numbers of float32
+  double side = context.inner(between);
+  return side == between ? std::nearbyint(x) : side < between ? std::floor(x) : std::ceil(x);
+}
+
+/// `rows`, as blocks of a cache give them back (HeldAttr.h).
+static void roundToCacheBlocks(ReferenceTensor &rows, const ReferenceContext &context) {
+  size_t blocks = rows.f.size() / size_t(kCacheBlock);
+  ReferenceTensor scales(Float16Type::get(rows.elementType.getContext()), {int64_t(blocks)});
+  for (auto [block, scale] : llvm::enumerate(scales.f))
+    for (double x : ArrayRef(rows.f).slice(block * size_t(kCacheBlock), size_t(kCacheBlock)))
+      scale = std::isnan(x) ? x : std::max(scale, std::fabs(x) / 127);
+  scales.roundToType();
+  for (auto [i, x] : llvm::enumerate(rows.f)) {
+    double scale = scales.f[i / size_t(kCacheBlock)];
+    double code = scale == 0 ? 0 : asCode(x / scale, context);
+    x = scale * std::clamp(code, -127.0, 127.0);
+  }
+}
+
 LogicalResult CacheUpdateOp::evaluate(Tensors operands, const ReferenceContext &context, Results &results) {
-  const ReferenceTensor &update = operands[1], &positions = operands[3];
+  const ReferenceTensor &positions = operands[3];
+  ReferenceTensor update = operands[1];
+  if ((*this)->hasAttr(kHeldAttr))
+    roundToCacheBlocks(update, context);
   ReferenceTensor result = operands[0];
   int64_t layers = result.shape[0], batch = result.shape[1], places = result.shape[2],
           row = product(result.shape, 3);

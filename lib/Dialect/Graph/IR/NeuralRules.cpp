@@ -1,6 +1,8 @@
 //===- NeuralRules.cpp - Sharding rules and costs of neural ops -----------===//
 #include "Detail.h"
 
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::graph;
@@ -194,7 +196,9 @@ ShardingRule CacheUpdateOp::getShardingRule() {
   builder.rule.offsetAware.push_back(builder.add({operandDim(Cache, 2), resultDim(0, 2)}));    // context
   builder.add({operandDim(Update, 1), operandDim(Positions, 1)}, FactorKind::NeedReplication); // seq
   builder.add({operandDim(Cache, 3), operandDim(Update, 2), resultDim(0, 3)});                 // heads
-  builder.add({operandDim(Cache, 4), operandDim(Update, 3), resultDim(0, 4)});                 // d
+  // d; of what is rounded in blocks whole rows are written.
+  builder.add({operandDim(Cache, 4), operandDim(Update, 3), resultDim(0, 4)},
+              (*this)->hasAttr(kHeldAttr) ? FactorKind::NeedReplication : FactorKind::PassThrough);
   if (getPages()) // a row may go to another rank's piece: every rank looks at the whole table
     builder.add(operandDim(Pages, 1), FactorKind::NeedReplication);
   return builder.rule;

@@ -1,6 +1,7 @@
 //===- BuildGenerateStep.cpp - @forward to @prefill, @decode and @head ----===//
 #include "GenerateStepBuilder.h"
 
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Precision.h"
 
@@ -150,6 +151,10 @@ func::FuncOp GenerateStepBuilder::begin(StringRef name, Role role, ArrayRef<Port
   builder.setInsertionPoint(forward);
   auto function = func::FuncOp::create(builder, forward.getLoc(), name, builder.getFunctionType(types, {}));
   function.setAllArgAttrs(attrs);
+  for (auto [i, cache] : llvm::enumerate(caches))
+    if (cache.isInBlocks)
+      function.setArgAttr(unsigned(inputs.size() + weightArgs.size() + i), kHeldAttr,
+                          builder.getStringAttr(kCacheBlocks));
   // Each group of rows has its own.
   for (unsigned state = unsigned(inputs.size() + weightArgs.size()); isStage && state < ports.size(); ++state)
     function.setArgAttr(state, kSlotAttr, SlotAttr::get(builder.getContext(), Slot::Whole));
@@ -185,6 +190,9 @@ void GenerateStepBuilder::end(func::FuncOp function, ArrayRef<Value> values, Arr
   function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(all).getTypes()));
   function.setAllResultAttrs(
       llvm::map_to_vector(ports, [&](const Port &s) { return s.attributes(builder); }));
+  for (auto [i, cache] : llvm::enumerate(caches))
+    if (cache.isInBlocks)
+      function.setResultAttr(unsigned(results.size() + i), kHeldAttr, builder.getStringAttr(kCacheBlocks));
   for (unsigned state = unsigned(results.size()); isStage && state < ports.size(); ++state)
     function.setResultAttr(state, kSlotAttr, SlotAttr::get(builder.getContext(), Slot::Whole));
 }
@@ -256,6 +264,8 @@ void GenerateStepBuilder::cacheOperands(const CachedAttention &cached, Value ind
         CacheUpdateOp::create(builder, copy.getLoc(), type, state, operand.get(), layer, copy.getPositions());
     find(update);
     update.setRing(caches[unsigned(cache)].isRing);
+    if (caches[unsigned(cache)].isInBlocks)
+      update->setAttr(kHeldAttr, builder.getStringAttr(kCacheBlocks));
     state = update;
     operand.set(
         LayerSliceOp::create(builder, copy.getLoc(), type.clone(type.getShape().drop_front()), state, layer));
@@ -387,12 +397,14 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
                                    << taken->getName().stripDialect();
         return signalPassFailure();
       }
-    FloatType kept = floatTypeOf(&getContext(), cache);
+    bool inBlocks = cache == "q8_0";
+    FloatType kept = inBlocks ? Float32Type::get(&getContext()) : floatTypeOf(&getContext(), cache);
     if (!kept && !cache.empty()) {
-      forward.emitError() << "cannot keep keys and values in " << cache << ": expected f32, bf16 or f16";
+      forward.emitError() << "cannot keep keys and values in " << cache
+                          << ": expected f32, bf16, f16 or q8_0";
       return signalPassFailure();
     }
-    GenerateStepBuilder step(forward, names, rows, piece, {context, page, rings ? piece : 0, kept});
+    GenerateStepBuilder step(forward, names, rows, piece, {context, page, rings ? piece : 0, kept, inBlocks});
     if (failed(step.analyze()))
       return signalPassFailure();
     // A stage may have no layers; the model has.

@@ -2,6 +2,7 @@
 #include "tessera/Dialect/Graph/Transforms/KeyValueCaches.h"
 
 #include "tessera/Dialect/Graph/IR/AttentionWindow.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -40,6 +41,29 @@ LogicalResult KeyValueCaches::find() {
       return failure();
   countLayers();
   addPages();
+  return checkBlocks();
+}
+
+/// Of an attention with its keys alone in caches, or its values, the others are plain: no kernel reads both.
+LogicalResult KeyValueCaches::checkBlocks() {
+  if (!inBlocks_)
+    return success();
+  for (CachedAttention &cached : attentions_) {
+    if (cached.keyCache < 0 && cached.valueCache < 0)
+      continue;
+    if (cached.keyCache < 0 || cached.valueCache < 0)
+      return cached.op.emitError()
+             << "has only its keys or its values in a cache, which is in no blocks then; "
+                "choose bf16 or f16";
+    for (int number : {cached.keyCache, cached.valueCache})
+      if (const Cache &cache = caches_[unsigned(number)]; !fitsCacheBlocks(cache.type))
+        return cached.op.emitError() << "has rows of " << cache.type.getShape().back()
+                                     << " elements to keep, which are no whole blocks of " << kCacheBlock
+                                     << "; choose bf16 or f16";
+  }
+  if (page_)
+    return function_.emitError()
+           << "keeps keys and values in pages, which are in no blocks; choose bf16 or f16";
   return success();
 }
 
@@ -161,6 +185,7 @@ int KeyValueCaches::add(AttentionOp attention, Value keyOrValue, unsigned ordina
   if (element_)
     cache.type = cache.type.clone(element_);
   cache.isRing = ring != 0;
+  cache.isInBlocks = inBlocks_;
   cache.dims = {"layer", "batch", "context", "kv_heads", "head_dim"};
   ArrayRef<StringRef> known = names_.names(keyOrValue);
   for (unsigned d : {2u, 3u})

@@ -23,7 +23,8 @@ struct Cache {
   /// Of a repeat the numbers of the bodies whose layers are in it, ascending: those of one period after those
   /// of the one before.
   llvm::SmallVector<unsigned> bodies;
-  bool isRing = false; ///< position j stands at j mod context
+  bool isRing = false;     ///< position j stands at j mod context
+  bool isInBlocks = false; ///< kept as blocks of kCacheBlocks; `type` is what is read
 };
 
 Port cachePort(mlir::Builder &builder, const Cache &cache);
@@ -36,6 +37,7 @@ struct CacheSizes {
   /// with a window are rings if these are shorter than `context`.
   int64_t ringChunk = 0;
   mlir::FloatType element = {}; ///< null: as keys and values have
+  bool inBlocks = false;        ///< kept as blocks of kCacheBlocks, which are read as `element`, f32
 };
 
 /// Key and value of one attention live in these caches; -1: not cached.
@@ -49,9 +51,10 @@ public:
   /// Caches for `batch` rows.
   KeyValueCaches(mlir::func::FuncOp function, const DimNames &names, int64_t batch, const CacheSizes &sizes)
       : function_(function), names_(names), batch_(batch), context_(sizes.context), page_(sizes.page),
-        ringChunk_(sizes.ringChunk), element_(sizes.element) {}
+        ringChunk_(sizes.ringChunk), element_(sizes.element), inBlocks_(sizes.inBlocks) {}
 
-  /// Finds all of the function. Fails, with an error, where a repeat holds another one or a page is negative.
+  /// Finds all of the function. Fails, with an error, where a repeat holds another one, a page is negative,
+  /// or blocks are asked for that rows are not made of.
   mlir::LogicalResult find();
 
   llvm::ArrayRef<Cache> caches() const { return caches_; }
@@ -76,11 +79,13 @@ private:
   void countLayers();
   std::string nameOf(RepeatOp repeat, llvm::StringRef suffix, unsigned ordinal);
   void addPages();
+  mlir::LogicalResult checkBlocks();
 
   mlir::func::FuncOp function_;
   const DimNames &names_;
   int64_t batch_, context_, page_, ringChunk_;
   mlir::FloatType element_;
+  bool inBlocks_;
   int64_t rewind_ = -1;
   std::vector<Cache> caches_;
   std::vector<CachedAttention> attentions_;
