@@ -91,6 +91,15 @@ std::vector<LayerKind> kindPeriod(const ModelConfig &config) {
   return {config.kinds.begin(), config.kinds.begin() + ptrdiff_t(layers - same[layers])};
 }
 
+std::vector<LayerKind> slidingBut(int64_t period, int64_t layers) {
+  if (period == 0 || period > layers)
+    return {{.slides = true}};
+  // More bodies than there may be are not told apart.
+  std::vector<LayerKind> kinds(size_t(std::min(period, kMostBodies + 1)), {.slides = true});
+  kinds.back().slides = false;
+  return kinds;
+}
+
 Activation readActivation(Settings &settings, llvm::StringRef key, std::optional<std::string> fallback) {
   std::string name = settings.text(key, fallback);
   auto known = llvm::StringSwitch<std::optional<Activation>>(name)

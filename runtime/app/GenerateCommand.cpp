@@ -67,14 +67,17 @@ int generate(const ts_program &program, const Manifest &manifest, Options &optio
   runTexts(program, manifest, launcher, launch, [&](Rank &rank, const std::vector<TextSession *> &groups) {
     const bool root = rank.id() == 0;
     if (root)
-      watchForInterruption(launcher); // while weights are loaded a signal ends the run at once
+      watchForInterruption(launcher); // until here a signal ends the run at once
     const GenerateEnd end =
         generateOnRank(rank, groups, manifest.generate->batch, job, [] { return isInterrupted(); });
     if (!root)
       return;
-    if (!job.quiet)
-      logLine(loaded + "; " + end.times.line());
     status = isInterrupted() ? interruptionStatus() : 0;
+    const std::string stopped = isInterrupted() && !isCtrlC() ? "stopped by a signal" : "";
+    if (!job.quiet)
+      logLine(loaded + "; " + end.times.line() + (stopped.empty() ? "" : "; " + stopped));
+    else if (!stopped.empty())
+      logLine(stopped);
   });
   return status;
 }

@@ -54,6 +54,14 @@ static std::vector<FlagInfo> promptFlags() {
   };
 }
 
+// A number that `fits`; `hint` says which do.
+static double readFitting(Text flag, Text value, const char *hint, bool (*fits)(double)) {
+  const double number = readNumber(flag, value, hint);
+  if (!fits(number))
+    badValue(flag, value, "it is out of range", hint);
+  return number;
+}
+
 static std::vector<FlagInfo> drawingFlags() {
   return {
       {"--temperature", "T", "draw from softmax(logits / T); 0: the most likely (default)", both,
@@ -68,19 +76,14 @@ static std::vector<FlagInfo> drawingFlags() {
        /*ofDraws=*/true},
       {"--top-p", "P", "draw from the fewest tokens that hold P of the probability (default 1: all)", both,
        [](Options &o, Text flag, Text value) {
-         const char *hint = "use more than 0 and at most 1";
-         o.topP = readNumber(flag, value, hint);
-         if (!(o.topP > 0 && o.topP <= 1))
-           badValue(flag, value, "it is out of range", hint);
+         o.topP = readFitting(flag, value, "use more than 0 and at most 1",
+                              [](double p) { return p > 0 && p <= 1; });
        },
        /*ofDraws=*/true},
       {"--min-p", "P", "draw no token less than P times as likely as the likeliest one (default 0: all)",
        both,
        [](Options &o, Text flag, Text value) {
-         const char *hint = "use 0 to 1";
-         o.minP = readNumber(flag, value, hint);
-         if (!(o.minP >= 0 && o.minP <= 1))
-           badValue(flag, value, "it is out of range", hint);
+         o.minP = readFitting(flag, value, "use 0 to 1", [](double p) { return p >= 0 && p <= 1; });
        },
        /*ofDraws=*/true},
       {"--repeat-penalty", "X",
@@ -88,10 +91,9 @@ static std::vector<FlagInfo> drawingFlags() {
        "none)",
        both,
        [](Options &o, Text flag, Text value) {
-         const char *hint = "use 0.01 to 100; above 1 fewer tokens come again, below 1 more";
-         o.repeatPenalty = readNumber(flag, value, hint);
-         if (!(o.repeatPenalty >= 0.01 && o.repeatPenalty <= 100))
-           badValue(flag, value, "it is out of range", hint);
+         o.repeatPenalty =
+             readFitting(flag, value, "use 0.01 to 100; above 1 fewer tokens come again, below 1 more",
+                         [](double x) { return x >= 0.01 && x <= 100; });
        }},
       {"--seed", "S", "other draws (default 0)", both,
        [](Options &o, Text flag, Text value) { o.seed = readSeed(flag, value); },

@@ -1,6 +1,9 @@
 #include "Interruption.h"
+#include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/core/SignalText.h"
 
 #include <csignal>
+#include <unistd.h>
 
 namespace tessera::runtime {
 
@@ -8,14 +11,46 @@ static volatile std::sig_atomic_t asked = 0;
 
 static void onSignal(int signal) { asked = signal; }
 
+static volatile std::sig_atomic_t isOnTerminal = 0; // what this process says goes there
+
+// Nothing here may allocate or wait for a lock.
+static void onSignalThatEnds(int signal) {
+  if (!claimEnd()) // another thread says why it ends
+    for (;;)
+      pause();
+  SignalText line;
+  line.add(isOnTerminal ? "\n" : ""); // behind a progress line, or "^C"
+  line.add("error: cannot finish (");
+  line.add(signal == SIGINT ? "SIGINT" : "SIGTERM");
+  line.add("): it was told to end; run it again\n");
+  line.print();
+  _exit(128 + signal);
+}
+
+// Whoever is started in the background ignores Ctrl-C, and so do we.
+static bool isCtrlCIgnored() {
+  struct sigaction before = {};
+  return sigaction(SIGINT, nullptr, &before) != 0 || before.sa_handler == SIG_IGN;
+}
+
+void endAtSignals(const Launcher &launcher) {
+  if (launcher.size != 1) // SIGTERM of one process of several is the watch's
+    return;
+  isOnTerminal = isatty(STDERR_FILENO);
+  struct sigaction action = {};
+  action.sa_handler = onSignalThatEnds;
+  sigaction(SIGTERM, &action, nullptr);
+  if (!isCtrlCIgnored())
+    sigaction(SIGINT, &action, nullptr);
+}
+
 void watchForInterruption(const Launcher &launcher) {
   struct sigaction action = {};
   action.sa_handler = onSignal;
   action.sa_flags = SA_RESTART;
   if (launcher.size == 1)
     sigaction(SIGTERM, &action, nullptr);
-  struct sigaction before = {};
-  if (launcher.size == 1 && sigaction(SIGINT, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) {
+  if (launcher.size == 1 && !isCtrlCIgnored()) {
     action.sa_flags |= SA_RESETHAND; // whoever presses Ctrl-C twice does not want to wait
     sigaction(SIGINT, &action, nullptr);
     action.sa_flags = SA_RESTART;
@@ -27,6 +62,8 @@ void watchForInterruption(const Launcher &launcher) {
 bool isInterrupted() { return asked != 0; }
 
 int interruptionStatus() { return 128 + asked; }
+
+bool isCtrlC() { return asked == SIGINT; }
 
 void watchForCtrlC(const Launcher &launcher) {
   asked = 0;

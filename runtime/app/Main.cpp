@@ -125,9 +125,12 @@ int run(int argc, char **argv, Launcher &launcher) {
       writePrediction(stages ? &*stages : nullptr, options.train.trace);
     }
     StandardOutput out;
-    out.write(options.command == Options::Command::Text
-                  ? options.text
-                  : withVersions(describe(program, manifest, options.json), chosen, options.json));
+    if (options.command == Options::Command::Text)
+      out.write(options.text);
+    else
+      out.write(withVersions(withBfloat16Unit(describe(program, manifest, options.json), manifest,
+                                              driverFor(manifest.target).bfloat16Unit(), options.json),
+                             chosen, options.json));
     out.close();
     return 0;
   }
@@ -140,6 +143,8 @@ int run(int argc, char **argv, Launcher &launcher) {
   const Driver &driver = driverFor(manifest.target);
   driver.checkMachine(manifest);
   launcher.check(manifest, driver);
+  if (options.command == Options::Command::Generate || options.command == Options::Command::Bench)
+    endAtSignals(launcher);
   switch (options.command) {
   case Options::Command::Generate:
     return generate(program, manifest, options, launcher);

@@ -43,6 +43,12 @@ ChosenProgram chooseProgram(const ts_program &program, const std::function<bool(
   return chosen;
 }
 
+// `line` behind the first one of a page.
+static std::string withLine(const std::string &page, const std::string &line) {
+  const size_t at = page.find('\n') + 1;
+  return page.substr(0, at) + line + "\n" + page.substr(at);
+}
+
 std::string withVersions(const std::string &described, const ChosenProgram &chosen, bool json) {
   if (chosen.held.empty())
     return described;
@@ -53,9 +59,24 @@ std::string withVersions(const std::string &described, const ChosenProgram &chos
     info["versions"] = chosen.held;
     return info.dump() + "\n";
   }
-  const size_t line = described.find('\n') + 1;
-  return described.substr(0, line) + "code         " + name + ", of " + listed(chosen.held) + "\n" +
-         described.substr(line);
+  return withLine(described, "code         " + name + ", of " + listed(chosen.held));
+}
+
+std::string withBfloat16Unit(const std::string &described, const Manifest &manifest, const std::string &unit,
+                             bool json) {
+  const bool multiplies =
+      manifest.dtype == "bf16" ||
+      std::any_of(manifest.matmuls.begin(), manifest.matmuls.end(), [](const MatmulSpec &product) {
+        return product.x == io::DType::BF16 && product.w == io::DType::BF16;
+      });
+  if (unit.empty() || !multiplies)
+    return described;
+  if (json) {
+    auto info = nlohmann::ordered_json::parse(described);
+    info["bfloat16_unit"] = unit;
+    return info.dump() + "\n";
+  }
+  return withLine(described, "bfloat16     multiplied by " + unit + " here");
 }
 
 } // namespace tessera::runtime

@@ -30,6 +30,11 @@ ChosenProgram chooseProgram(const ts_program &program, const std::function<bool(
 
 // What `info` says, one line of JSON or a page, and which versions there are.
 std::string withVersions(const std::string &described, const ChosenProgram &chosen, bool json);
+// The same with what multiplies bfloat16 on this machine (Driver::bfloat16Unit), which is no matter of
+// versions: products are the library's, and it chooses at run time. As `described` where the program
+// multiplies none, or the unit is not known.
+std::string withBfloat16Unit(const std::string &described, const Manifest &manifest, const std::string &unit,
+                             bool json);
 
 } // namespace tessera::runtime
 #endif

@@ -291,12 +291,23 @@ void ShardReader::blockRows(io::DType type, int64_t layer, int64_t begin, int64_
     if (source == sources_.end())
       continue;
     const Source &from = **source;
-    int64_t element = from.start + from.offset((first - from.base) / tail_, 0, from.rowDims);
+    auto place = [&](int64_t row) { // of the row's first element, in the file
+      return from.start + from.offset((row * tail_ - from.base) / tail_, 0, from.rowDims);
+    };
+    int64_t element = place(row);
     const io::TensorInfo &tensor = *from.tensors[layer];
     if (tensor.blocks) {
+      // Rows one behind the other are put together in one go: a part may have words of several rows.
+      int64_t together = 1;
+      while (i + together < count && globalRows_[begin + i + together] == row + together &&
+             from.holds((row + together) * tail_) && place(row + together) == element + together * tail_)
+        ++together;
       uint8_t *whole = madeUp.data() + i * rowBytes;
-      tensor.blocks->read(element / io::blockElements(type), tail_ / io::blockElements(type), whole);
-      rows[i] = whole;
+      tensor.blocks->read(element / io::blockElements(type), together * tail_ / io::blockElements(type),
+                          whole);
+      for (int64_t j = 0; j < together; ++j)
+        rows[i + j] = whole + j * rowBytes;
+      i += together - 1;
       continue;
     }
     rows[i] = tensor.data + io::bytesOf(type, element);

@@ -1,4 +1,5 @@
 #include "CpuDevice.h"
+#include "Bfloat16Unit.h"
 #include "CpuFeatures.h"
 #include "Dnnl.h"
 #include "tessera/runtime/core/Error.h"
@@ -174,6 +175,7 @@ public:
   void checkMachine(const Manifest &manifest) const override { checkCpuFeatures(manifest); }
   std::string missing(const Manifest &manifest) const override { return missingCpuFeatures(manifest); }
   std::string compiledFor(const Manifest &manifest) const override { return readCpuSection(manifest).name; }
+  std::string bfloat16Unit() const override { return unitName(runtime::bfloat16Unit()); }
   void prepareProcess() const override {
     setenv("OMP_NUM_THREADS", "1", 1); // read by libgomp when oneDNN is opened
   }

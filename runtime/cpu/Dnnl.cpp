@@ -1,13 +1,9 @@
 #include "Dnnl.h"
+#include "Bfloat16Unit.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <dlfcn.h>
 #include <string>
-
-#if defined(__x86_64__) && defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 namespace tessera::runtime {
 
@@ -23,16 +19,8 @@ static void *openDnnl() {
   return library;
 }
 
-// Linux gives the tiles of AMX to those processes alone that ask before their first use.
-static void askForTiles() {
-#if defined(__x86_64__) && defined(__linux__)
-  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  syscall(SYS_arch_prctl, requestPermission, tileData);     // refused: oneDNN sees that there are none
-#endif
-}
-
 static Dnnl load() {
-  askForTiles();
+  bfloat16Unit(); // oneDNN sees the tiles of AMX where this process was given them
   void *library = openDnnl();
   Dnnl dnnl;
   auto symbol = [&](const char *name) {
@@ -57,14 +45,7 @@ Dnnl &Dnnl::table() {
   return dnnl;
 }
 
-bool hasBfloat16Products() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512bf16") || __builtin_cpu_supports("amx-bf16");
-#else
-  return false;
-#endif
-}
+bool hasBfloat16Products() { return bfloat16Unit() != Bfloat16Unit::None; }
 
 void keepDnnlSingleThreaded() {
   // The setting is one of each thread. libgomp comes with oneDNN; other OpenMP runtimes answer to the same

@@ -45,7 +45,7 @@ struct Dnnl {
   static Dnnl &table();
 };
 
-// The CPU multiplies bfloat16 (AVX512_BF16 or AMX).
+// This machine multiplies bfloat16 (Bfloat16Unit.h).
 bool hasBfloat16Products();
 
 // libgomp, which oneDNN brings along, must not start a team of its own: call once on every thread that runs

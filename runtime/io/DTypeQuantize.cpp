@@ -32,6 +32,13 @@ void putFifths(uint8_t *at, const int *q) {
   std::memcpy(at, &bits, 4);
 }
 
+// Of formats with 5 bits the fifth ones stand first.
+template <int bits> void putCodes(uint8_t *at, const int *q) {
+  if (bits == 5)
+    putFifths(at, q);
+  putNibbles(at + (bits == 5 ? 4 : 0), q);
+}
+
 float extreme(const float *x, int count) {
   return *std::max_element(x, x + count, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
 }
@@ -51,9 +58,7 @@ template <int bits> void quantizeCentred(const float *x, uint8_t *out) {
   for (int i = 0; i < 32; ++i)
     q[i] = nearest(x[i], d, -zero, zero - 1) + zero;
   putHalf(out, d);
-  if (bits == 5)
-    putFifths(out + 2, q);
-  putNibbles(out + (bits == 5 ? 6 : 2), q);
+  putCodes<bits>(out + 2, q);
 }
 
 // d * q + m
@@ -65,9 +70,7 @@ template <int bits> void quantizeFromMinimum(const float *x, uint8_t *out) {
     q[i] = nearest(x[i] - m, d, 0, (1 << bits) - 1);
   putHalf(out, d);
   putHalf(out + 2, m);
-  if (bits == 5)
-    putFifths(out + 4, q);
-  putNibbles(out + (bits == 5 ? 8 : 4), q);
+  putCodes<bits>(out + 4, q);
 }
 
 template <int bits> void quantizeSubBlocks(const float *x, uint8_t *out) {

@@ -166,6 +166,25 @@ const GgufValue *ModelFile::metadata(std::string_view key) const {
   return found == metadata_.end() ? nullptr : &found->second;
 }
 
+// out[i] = element `lead` + i behind the beginning of the block at `from`.
+static void widen(DType type, const uint8_t *from, int64_t lead, int64_t count, float *out) {
+  const int64_t perBlock = blockElements(type), perBlockBytes = blockBytes(type);
+  // A partial first block, whole blocks, a partial last block.
+  float block[kMostBlockElements];
+  if (lead != 0 && count > 0) {
+    int64_t taken = std::min(count, perBlock - lead);
+    dequantize(type, from, perBlock, block);
+    std::memcpy(out, block + lead, size_t(taken) * sizeof(float));
+    out += taken, count -= taken, from += perBlockBytes;
+  }
+  int64_t whole = count / perBlock * perBlock;
+  dequantize(type, from, whole, out);
+  if (count > whole) {
+    dequantize(type, from + whole / perBlock * perBlockBytes, perBlock, block);
+    std::memcpy(out + whole, block, size_t(count - whole) * sizeof(float));
+  }
+}
+
 Status ModelFile::readRange(const TensorInfo &tensor, int64_t begin, int64_t count, float *out) const {
   if (begin < 0 || count < 0 || begin > tensor.elements || count > tensor.elements - begin)
     return Failure{cannotReadModel, path_ + ", tensor " + tensor.name,
@@ -177,31 +196,21 @@ Status ModelFile::readRange(const TensorInfo &tensor, int64_t begin, int64_t cou
                    std::string("type ") + dtypeName(tensor.dtype) + " is not a type of weights",
                    "convert it to F32, F16 or BF16"};
   const int64_t perBlock = blockElements(tensor.dtype), perBlockBytes = blockBytes(tensor.dtype);
-  std::vector<uint8_t> read;
-  int64_t first = 0; // the block that `base` begins with
-  const uint8_t *base = tensor.data;
-  if (tensor.blocks && count > 0) {
-    first = begin / perBlock;
-    int64_t blocks = (begin + count - 1) / perBlock + 1 - first;
-    read.resize(size_t(blocks * perBlockBytes));
-    tensor.blocks->read(first, blocks, read.data());
-    base = read.data();
+  if (!tensor.blocks) {
+    widen(tensor.dtype, tensor.data + begin / perBlock * perBlockBytes, begin % perBlock, count, out);
+    return {};
   }
-  auto at = [&](int64_t element) { return base + (element / perBlock - first) * perBlockBytes; };
-  // A partial first block, whole blocks, a partial last block.
-  float block[kMostBlockElements];
-  int64_t lead = begin % perBlock;
-  if (lead != 0 && count > 0) {
-    int64_t taken = std::min(count, perBlock - lead);
-    dequantize(tensor.dtype, at(begin), perBlock, block);
-    std::memcpy(out, block + lead, size_t(taken) * sizeof(float));
-    out += taken, begin += taken, count -= taken;
-  }
-  int64_t whole = count / perBlock * perBlock;
-  dequantize(tensor.dtype, at(begin), whole, out);
-  if (count > whole) {
-    dequantize(tensor.dtype, at(begin + whole), perBlock, block);
-    std::memcpy(out + whole, block, size_t(count - whole) * sizeof(float));
+  // Put together in pieces: a copy of the whole range would be as large as the range is.
+  constexpr int64_t pieceBytes = int64_t(1) << 18;
+  const int64_t last = count > 0 ? (begin + count - 1) / perBlock + 1 : 0, most = pieceBytes / perBlockBytes;
+  std::vector<uint8_t> piece;
+  while (count > 0) {
+    const int64_t first = begin / perBlock, blocks = std::min(most, last - first),
+                  taken = std::min(count, (first + blocks) * perBlock - begin);
+    piece.resize(size_t(blocks * perBlockBytes));
+    tensor.blocks->read(first, blocks, piece.data());
+    widen(tensor.dtype, piece.data(), begin % perBlock, taken, out);
+    begin += taken, count -= taken, out += taken;
   }
   return {};
 }

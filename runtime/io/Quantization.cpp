@@ -89,8 +89,10 @@ Result<Quantization> readQuantization(const nlohmann::json &config, const std::s
     return *reader.failure;
   }
   const std::string method = reader.text("quant_method");
-  if (method == "mxfp4")
-    return quantization; // the family reads it
+  if (method == "mxfp4") {
+    quantization.method = Quantization::Method::Mxfp4; // its other settings the family reads
+    return quantization;
+  }
   if (method == "fp8" || method == "fbgemm_fp8") {
     quantization.method = Quantization::Method::Fp8;
     readFp8(reader, quantization);

@@ -6,11 +6,16 @@
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace tessera::io {
 namespace {
 
 using Method = Quantization::Method;
+
+bool endsWith(std::string_view text, std::string_view end) {
+  return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
+}
 
 const char *const takeOther = "use a model that is quantized otherwise, or not at all";
 
@@ -60,17 +65,13 @@ public:
         codes_(std::move(codes)), zeros_(std::move(zeros)), scales_(std::move(scales)) {}
 
   void read(int64_t first, int64_t count, uint8_t *out) const override {
-    const int64_t columns = blockElements(type_), perRow = in_ / columns;
-    for (int64_t b = first; b < first + count; ++b, out += blockBytes(type_)) {
-      int64_t row = b / perRow, column = b % perRow * columns, group = column / group_;
-      std::memcpy(out, scales_.data + 2 * (group * out_ + row), 2);
-      out[2] = uint8_t(byOutputs(zeros_, group, row) + add_);
-      for (int64_t s = 0; s < columns; s += 32) {
-        uint8_t codes[32];
-        readCodes(row, column + s, codes);
-        for (int i = 0; i < 16; ++i)
-          out[3 + s / 2 + i] = uint8_t(codes[i] | codes[i + 16] << 4);
-      }
+    const int64_t perRow = in_ / blockElements(type_), eightRows = 8 * perRow;
+    for (int64_t b = first, end = first + count; b < end;) {
+      // A word of awq is of eight rows. Where all of them are asked for it is read once, not eight times.
+      const bool together = awq_ && b % eightRows == 0 && end - b >= eightRows;
+      together ? readEightRows(b / perRow, out) : readBlock(b / perRow, b % perRow, out);
+      const int64_t blocks = together ? eightRows : 1;
+      b += blocks, out += blocks * blockBytes(type_);
     }
   }
   void release() const override {
@@ -79,10 +80,42 @@ public:
   }
 
 private:
+  static constexpr int kPlaces[8] = {0, 4, 1, 5, 2, 6, 3, 7}; // of eight outputs, in a word of awq
+
+  void readBlock(int64_t row, int64_t block, uint8_t *out) const {
+    const int64_t columns = blockElements(type_), column = block * columns;
+    readHead(row, column / group_, out);
+    for (int64_t s = 0; s < columns; s += 32) {
+      uint8_t codes[32];
+      readCodes(row, column + s, codes);
+      for (int i = 0; i < 16; ++i)
+        out[3 + s / 2 + i] = uint8_t(codes[i] | codes[i + 16] << 4);
+    }
+  }
+  // Rows [row, row + 8) of awq, from the first word of their inputs to the last.
+  void readEightRows(int64_t row, uint8_t *out) const {
+    const int64_t columns = blockElements(type_), bytes = blockBytes(type_), rowBytes = in_ / columns * bytes;
+    for (int64_t column = 0; column < in_; column += columns, out += bytes) {
+      for (int64_t r = 0; r < 8; ++r)
+        readHead(row + r, column / group_, out + r * rowBytes);
+      for (int64_t at = 0; at < columns / 2; ++at) { // a byte of codes: input i, and that 16 behind it
+        const int64_t i = column + at / 16 * 32 + at % 16;
+        const uint32_t low = wordAt(codes_, i * (out_ / 8) + row / 8),
+                       high = wordAt(codes_, (i + 16) * (out_ / 8) + row / 8);
+        for (int r = 0; r < 8; ++r)
+          out[r * rowBytes + 3 + at] =
+              uint8_t((low >> 4 * kPlaces[r] & 15) | (high >> 4 * kPlaces[r] & 15) << 4);
+      }
+    }
+  }
+  // What stands before the codes of a block: the scale and the zero of its group.
+  void readHead(int64_t row, int64_t group, uint8_t *out) const {
+    std::memcpy(out, scales_.data + 2 * (group * out_ + row), 2);
+    out[2] = uint8_t(byOutputs(zeros_, group, row) + add_);
+  }
   // Of a table [.., out / 8] of words that hold 8 outputs each.
   uint32_t byOutputs(const TensorInfo &table, int64_t i, int64_t row) const {
-    static constexpr int places[8] = {0, 4, 1, 5, 2, 6, 3, 7}; // of awq, in a word
-    int64_t place = awq_ ? places[row % 8] : row % 8;
+    int64_t place = awq_ ? kPlaces[row % 8] : row % 8;
     return wordAt(table, i * (out_ / 8) + row / 8) >> (4 * place) & 15;
   }
   // Of 32 inputs.
@@ -115,16 +148,22 @@ public:
   }
 
   Status run() {
-    const std::string_view last = quantization_.method == Method::Fp8 ? ".weight" : ".qweight";
+    if (quantization_.method == Method::Mxfp4) // joined without config.json's word (BlocksApart.h)
+      return checkPairs({{"_blocks", "_scales"}, {"_scales", "_blocks"}});
+    const bool fp8 = quantization_.method == Method::Fp8;
+    const std::string_view last = fp8 ? ".weight" : ".qweight";
     for (const TensorInfo &tensor : tensors_) {
-      std::string_view name = tensor.name;
-      if (name.size() <= last.size() || name.substr(name.size() - last.size()) != last)
+      if (!endsWith(tensor.name, last))
         continue;
-      std::string stem(name.substr(0, name.size() - last.size()));
-      Status status = quantization_.method == Method::Fp8 ? addFp8(stem, tensor) : addInt4(stem, tensor);
+      std::string stem = tensor.name.substr(0, tensor.name.size() - last.size());
+      Status status = fp8 ? addFp8(stem, tensor) : addInt4(stem, tensor);
       if (!status)
         return status;
     }
+    Status status = fp8 ? checkPairs({{".weight_scale_inv", ".weight"}, {".weight_scale", ".weight"}})
+                        : checkPairs({{".qzeros", ".qweight"}, {".scales", ".qweight"}});
+    if (!status)
+      return status;
     if (added_.empty())
       return Failure{cannotReadModel, where_,
                      std::string("config.json says that its weights are quantized (") + methodName() +
@@ -146,6 +185,24 @@ private:
   const TensorInfo *find(const std::string &name) const {
     auto found = byName_.find(name);
     return found == byName_.end() ? nullptr : found->second;
+  }
+  // Of each pair of ends: beside a tensor whose name has the first stands one that has the second. In mxfp4
+  // both are bytes; others may have such names.
+  Status checkPairs(std::initializer_list<std::pair<const char *, const char *>> ends) const {
+    const bool bytes = quantization_.method == Method::Mxfp4;
+    for (const TensorInfo &tensor : tensors_)
+      for (auto [has, needs] : ends) {
+        if (!endsWith(tensor.name, has) || (bytes && tensor.dtype != DType::U8))
+          continue;
+        std::string name = tensor.name.substr(0, tensor.name.size() - std::strlen(has)) + needs;
+        const TensorInfo *other = find(name);
+        if (!other)
+          return fail(name, "it is missing, and " + tensor.name + ", which belongs to it, is there");
+        if (bytes && other->dtype != DType::U8)
+          return fail(name,
+                      std::string("it is ") + dtypeName(other->dtype) + ", must be U8 as " + tensor.name);
+      }
+    return {};
   }
   // The tensor `name` of type and shape; null after setting `status`.
   const TensorInfo *part(const std::string &name, DType type, const std::vector<int64_t> &shape,
@@ -179,12 +236,14 @@ private:
   }
 
   Status addFp8(const std::string &stem, const TensorInfo &codes) {
-    if (codes.dtype != DType::F8_E4M3)
-      return {};
     const TensorInfo *scale = find(stem + ".weight_scale_inv");
     const char *which = scale ? ".weight_scale_inv" : ".weight_scale";
     if (!scale)
       scale = find(stem + ".weight_scale");
+    if (codes.dtype != DType::F8_E4M3)
+      return scale ? Status(fail(codes.name, std::string("it is ") + dtypeName(codes.dtype) + " and has " +
+                                                 scale->name + ", must be F8_E4M3"))
+                   : Status();
     if (!scale)
       return fail(codes.name, "it is F8_E4M3 and has no " + stem + ".weight_scale");
     if (codes.shape.size() != 2)
@@ -225,6 +284,8 @@ private:
       return fail(codes.name, std::string("it is ") + dtypeName(codes.dtype) + " " + shapeText(codes.shape) +
                                   ", must be I32 with two dimensions");
     const int64_t in = codes.shape[0] * (awq ? 1 : 8), out = codes.shape[1] * (awq ? 8 : 1);
+    if (Status status = checkAgainstScales(stem, codes, awq); !status)
+      return status;
     const int64_t group = quantization_.group == -1 ? std::max<int64_t>(in, 1) : quantization_.group;
     if (in % group != 0 || out % 8 != 0)
       return fail(codes.name,
@@ -251,6 +312,32 @@ private:
     return add(stem, type, {out, in},
                std::make_shared<Int4Blocks>(quantization_, type, in, out, codes, *zeros, *scales),
                {".qweight", ".qzeros", ".scales", ".g_idx"});
+  }
+
+  // Where scales and zeros agree with each other and not with the codes, these are at fault: parts that are
+  // compared with what the codes say would be named in their place.
+  Status checkAgainstScales(const std::string &stem, const TensorInfo &codes, bool awq) const {
+    const TensorInfo *zeros = find(stem + ".qzeros"), *scales = find(stem + ".scales");
+    if (!zeros || !scales || zeros->shape.size() != 2 || scales->shape.size() != 2 ||
+        zeros->shape[0] != scales->shape[0] || scales->shape[0] > INT32_MAX || scales->shape[1] % 8 != 0 ||
+        zeros->shape[1] != scales->shape[1] / 8)
+      return {};
+    const int64_t out = scales->shape[1], groups = scales->shape[0];
+    // Whole groups or not is another question.
+    const bool sameOutputs = codes.shape[1] == (awq ? out / 8 : out);
+    if (sameOutputs && quantization_.group != -1 && codes.shape[0] * (awq ? 1 : 8) % quantization_.group != 0)
+      return {};
+    // One group has as many inputs as the codes are enough for.
+    const int64_t words = out == 0 ? 0 : codes.elements / std::max<int64_t>(awq ? out / 8 : out, 1),
+                  in = quantization_.group == -1 ? words * (awq ? 1 : 8) : groups * quantization_.group;
+    const std::vector<int64_t> shape =
+        awq ? std::vector<int64_t>{in, out / 8} : std::vector<int64_t>{in / 8, out};
+    if (codes.shape == shape)
+      return {};
+    return fail(codes.name,
+                "its shape is " + shapeText(codes.shape) + ", and " + scales->name + " " +
+                    shapeText(scales->shape) + " needs " + shapeText(shape),
+                "convert the model again, or use one that is quantized otherwise");
   }
 
   void replace() {

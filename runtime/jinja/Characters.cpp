@@ -1,4 +1,4 @@
-#include "Characters.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include "UnicodeTables.h"
 

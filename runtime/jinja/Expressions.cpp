@@ -1,5 +1,5 @@
-#include "Characters.h"
 #include "Interpreter.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-#include "Characters.h"
 #include "Filters.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 namespace tessera::jinja {
 namespace {

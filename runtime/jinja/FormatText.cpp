@@ -1,6 +1,6 @@
 // Python's two ways to put values into a text: "%d items" % n and "{} items".format(n).
-#include "Characters.h"
 #include "Interpreter.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <algorithm>
 #include <cmath>

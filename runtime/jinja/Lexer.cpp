@@ -1,7 +1,7 @@
 #include "Lexer.h"
 
-#include "Characters.h"
 #include "Heap.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <algorithm>
 #include <cstring>

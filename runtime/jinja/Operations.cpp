@@ -1,6 +1,6 @@
 #include "Operations.h"
 
-#include "Characters.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <algorithm>
 #include <cmath>

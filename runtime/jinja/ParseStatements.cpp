@@ -1,6 +1,6 @@
-#include "Characters.h"
 #include "Heap.h"
 #include "Parser.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <algorithm>
 

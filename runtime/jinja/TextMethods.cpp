@@ -1,6 +1,6 @@
 // Methods of text: Python's str.
-#include "Characters.h"
 #include "Interpreter.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "Value.h"
 
-#include "Characters.h"
 #include "Heap.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // Values as text: str(), repr(), json.dumps().
-#include "Characters.h"
 #include "Operations.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <algorithm>
 #include <charconv>

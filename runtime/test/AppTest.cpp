@@ -294,4 +294,50 @@ TEST(Bench, RanksShareTheThreads) {
   EXPECT_EQ(threads("1", "3"), 3);
 }
 
+// `run` in the background, told to end once it catches signal `caught` (a bit of SigCgt in /proc).
+Outcome told(const std::string &run, const std::string &signal, const std::string &caught) {
+  return shell(run +
+               " & pid=$!; for i in $(seq 3000); do "
+               "c=$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$pid/status 2>/dev/null); "
+               "[ $((0x${c:-0} & " +
+               caught + ")) -ne 0 ] && break; sleep 0.01; done; kill -" + signal + " $pid; wait $pid");
+}
+constexpr const char *catchesTerm = "0x4000", *catchesInt = "0x2", *catchesUsr1 = "0x200";
+
+// Where there is nothing to finish: one line, and the status that a shell gives who is ended by the signal.
+TEST(Signals, EndAtOnceWhatHasNothingToFinish) {
+  // Reading prompts of a pipe that nobody writes to.
+  const std::string pipe = tempDir() + "/pipe", start = "mkfifo " + pipe + "; ",
+                    waits = program("1") + " generate --init=random:1 --prompt-file=" + pipe;
+  Outcome o = told(start + waits, "TERM", catchesTerm);
+  EXPECT_EQ(o.status, 143);
+  EXPECT_EQ(o.err, "error: cannot finish (SIGTERM): it was told to end; run it again\n");
+  // Ctrl-C, which a shell has those that it starts by & ignore.
+  o = told("env --default-signal=INT " + waits, "INT", catchesInt);
+  EXPECT_EQ(o.status, 130);
+  EXPECT_EQ(o.err, "error: cannot finish (SIGINT): it was told to end; run it again\n");
+  // A bench whose result nobody takes.
+  o = told("exec 3<>" + pipe + "; head -c 65536 /dev/zero >&3; " + program("tp2") +
+               " bench --init=random:1 --prompt-len=1 --decode=1 >&3",
+           "TERM", catchesTerm);
+  EXPECT_EQ(o.status, 143);
+  const size_t last = o.err.find("error"); // behind what it said of its weights, if it came so far
+  EXPECT_EQ(o.err.substr(std::min(last, o.err.size())),
+            "error: cannot finish (SIGTERM): it was told to end; run it again\n");
+}
+
+// In the midst of answers the run goes on to the end of a step, and says what it did.
+TEST(Signals, EndAnswersWithTheirSummary) {
+  const std::string many = " $(printf ' --tokens=1%.0s' $(seq 20000))";
+  for (const std::string mode : {"", " --quiet"}) {
+    Outcome o =
+        told(program("tp2") + " generate --init=random:1 --print-tokens" + mode + many, "TERM", catchesUsr1);
+    EXPECT_EQ(o.status, 143);
+    EXPECT_NE(o.err.find("stopped by a signal\n"), std::string::npos) << o.err;
+    EXPECT_EQ(o.err.find("decode:") == std::string::npos, !mode.empty()) << o.err;
+    EXPECT_EQ(o.err.find("error"), std::string::npos) << o.err;
+    EXPECT_LT(std::count(o.out.begin(), o.out.end(), '\n'), 20000);
+  }
+}
+
 } // namespace

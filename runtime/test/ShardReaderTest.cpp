@@ -298,6 +298,37 @@ TEST(ShardReader, BlocksOfAnotherTypeAreRefused) {
   EXPECT_THROW(reader.blockRows(io::DType::Q8_0, 0, 0, 4, rows, madeUp), Error);
 }
 
+// Rows one behind the other are read in one go, those of a view that turns them each by itself.
+TEST(ShardReader, BlocksThatArePutTogetherAreThoseOfTheirRows) {
+  constexpr int64_t rows = 6, rowBytes = 34; // two blocks of MXFP4
+  std::vector<uint8_t> blocks(rows * 32), scales(rows * 2);
+  for (size_t i = 0; i < blocks.size(); ++i)
+    blocks[i] = uint8_t(i * 37 + i / 7);
+  std::iota(scales.begin(), scales.end(), uint8_t(100));
+  const std::string path = tempFile();
+  check(io::writeSafetensors(path, {{"w_blocks", io::DType::U8, {rows, 2, 16}, blocks.data()},
+                                    {"w_scales", io::DType::U8, {rows, 2}, scales.data()}}));
+  std::unique_ptr<io::ModelFile> model = take(io::ModelFile::open(path));
+  unlink(path.c_str());
+  const io::TensorInfo *tensor = model->find("w_blocks");
+  ASSERT_TRUE(tensor && tensor->blocks);
+  for (bool turned : {false, true}) {
+    ParamSource from = turned ? source("w_blocks", {rows, 64}, {3, 2, 64}, {}, {1, 0, 2})
+                              : source("w_blocks", {rows, 64}, {rows, 64});
+    ShardReader reader(param({rows, 64}, none2, {from}), 1, Mesh(), 0, *model);
+    for (int64_t begin = 0; begin < rows; ++begin) {
+      const uint8_t *got[rows];
+      std::vector<uint8_t> madeUp;
+      reader.blockRows(io::DType::MXFP4, 0, begin, rows - begin, got, madeUp);
+      for (int64_t row = begin; row < rows; ++row) {
+        uint8_t want[rowBytes];
+        tensor->blocks->read(2 * (turned ? row % 3 * 2 + row / 3 : row), 2, want);
+        EXPECT_EQ(memcmp(got[row - begin], want, rowBytes), 0) << turned << ", row " << row;
+      }
+    }
+  }
+}
+
 // Every rank makes up the same rows, and takes its columns of them.
 TEST(ShardReader, MadeUpBlocksDoNotDependOnTheMesh) {
   Mesh mesh({{"tp", 3}});

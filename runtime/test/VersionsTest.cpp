@@ -65,5 +65,22 @@ TEST(Versions, InfoNamesThem) {
   EXPECT_EQ(info["versions"], nlohmann::json(held));
 }
 
+TEST(Versions, InfoNamesWhatMultipliesBfloat16) {
+  Manifest none, whole, text;
+  whole.dtype = "bf16";
+  text.matmuls.resize(2); // a program in text has no type of its own
+  text.matmuls[1].x = text.matmuls[1].w = io::DType::BF16;
+  for (const Manifest *manifest : {&whole, &text}) {
+    EXPECT_EQ(withBfloat16Unit("a\nb\n", *manifest, "AMX", false),
+              "a\nbfloat16     multiplied by AMX here\nb\n");
+    EXPECT_EQ(nlohmann::json::parse(withBfloat16Unit("{}\n", *manifest, "AMX", true))["bfloat16_unit"],
+              "AMX");
+    EXPECT_EQ(withBfloat16Unit("a\nb\n", *manifest, "", false), "a\nb\n"); // of a driver that does not say
+  }
+  text.matmuls[1].w = io::DType::F32;
+  for (const Manifest *manifest : {&none, &text})
+    EXPECT_EQ(withBfloat16Unit("a\nb\n", *manifest, "AMX", false), "a\nb\n");
+}
+
 } // namespace
 } // namespace tessera::runtime

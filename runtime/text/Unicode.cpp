@@ -1,4 +1,5 @@
 #include "Unicode.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <array>
 
@@ -29,28 +30,9 @@ Utf8Scan scanUtf8(std::string_view bytes) {
   return {Utf8Scan::Valid, length, codepoint};
 }
 
-bool isValidUtf8(std::string_view text) {
-  while (!text.empty()) {
-    Utf8Scan scan = scanUtf8(text);
-    if (scan.kind != Utf8Scan::Valid)
-      return false;
-    text.remove_prefix(scan.length);
-  }
-  return true;
-}
-
-void appendUtf8(uint32_t c, std::string &out) {
-  if (c < 0x80) {
-    out += char(c);
-  } else if (c < 0x800) {
-    out += {char(0xC0 | c >> 6), char(0x80 | (c & 63))};
-  } else if (c < 0x10000) {
-    out += {char(0xE0 | c >> 12), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
-  } else {
-    out += {char(0xF0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)),
-            char(0x80 | (c & 63))};
-  }
-}
+// As templates have it.
+bool isValidUtf8(std::string_view text) { return jinja::isValidUtf8(text); }
+void appendUtf8(uint32_t codepoint, std::string &out) { jinja::appendCharacter(codepoint, out); }
 
 static bool standsForItself(uint32_t byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;

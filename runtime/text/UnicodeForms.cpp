@@ -2,6 +2,7 @@
 
 #include "Unicode.h"
 #include "UnicodeTables.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <algorithm>
 #include <tuple>
@@ -43,13 +44,9 @@ private:
 };
 
 struct Tables {
-  std::unordered_map<uint32_t, std::u32string> canonical, compatible, longLower; // one step
-  std::unordered_map<uint64_t, uint32_t> composed;                               // of two
+  std::unordered_map<uint32_t, std::u32string> canonical, compatible; // one step
+  std::unordered_map<uint64_t, uint32_t> composed;                    // of two
   std::vector<Range> classes, marks, words;
-  struct Lower {
-    uint32_t first, last, step, delta;
-  };
-  std::vector<Lower> lower;
 
   Tables() {
     readTexts(canonicalDecompositions, canonical, &composed);
@@ -60,14 +57,6 @@ struct Tables {
     }
     readRanges(text::marks, marks);
     readRanges(wordCharacters, words);
-    for (TableReader reader(lowerCase); reader.next(); reader.end()) {
-      if (reader.mark() == ':') {
-        readText(reader, longLower[reader.key()]);
-        continue;
-      }
-      uint32_t more = reader.numberAfter(), step = reader.numberAfter();
-      lower.push_back({reader.key(), reader.key() + more * step, step, reader.numberAfter()});
-    }
   }
 
 private:
@@ -222,25 +211,7 @@ std::string toForm(std::string_view text, UnicodeForm form) {
 std::string toLower(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  forEachCharacter(text, [&](uint32_t c) {
-    if (c < 0x80) {
-      out += char(c >= 'A' && c <= 'Z' ? c + 32 : c);
-      return;
-    }
-    const std::vector<Tables::Lower> &ranges = tables().lower;
-    auto after =
-        std::upper_bound(ranges.begin(), ranges.end(), c,
-                         [](uint32_t value, const Tables::Lower &range) { return value < range.first; });
-    if (after != ranges.begin() && c <= after[-1].last && (c - after[-1].first) % after[-1].step == 0) {
-      appendUtf8(c + after[-1].delta, out);
-      return;
-    }
-    auto found = tables().longLower.find(c);
-    if (found == tables().longLower.end())
-      return appendUtf8(c, out);
-    for (char32_t part : found->second)
-      appendUtf8(part, out);
-  });
+  forEachCharacter(text, [&](uint32_t c) { jinja::appendLower(c, out); });
   return out;
 }
 

@@ -9,7 +9,6 @@ extern const char *const compatibleDecompositions;
 extern const char *const combiningClasses;
 extern const char *const marks;
 extern const char *const wordCharacters;
-extern const char *const lowerCase;
 
 } // namespace tessera::text
 #endif

@@ -4,8 +4,8 @@
     make_unicode_tables.py            writes them beside this file
 
 Each table is a text of entries that end at ';', numbers in hexadecimal, the first of each counted from the one before:
-decompositions "+C:a b" (one step; "+C!a b": never composed again), classes, marks and words "+first,count-1[:class]", lower case
-"+first,count-1,step,delta" with the delta as two's complement of 32 bits, or "+C:a b".
+decompositions "+C:a b" (one step; "+C!a b": never composed again), classes, marks and words "+first,count-1[:class]". Lower case is in
+runtime/jinja/UnicodeTables.cpp: text normalizers take it as Python's templates do.
 """
 import pathlib
 import sys
@@ -45,29 +45,6 @@ def marked(items, text):
         yield first, f",{last - first:X}" + text(value)
 
 
-def lower():
-    runs = []
-    for c in ALL:
-        low = chr(c).lower()
-        if low == chr(c):
-            continue
-        if len(low) > 1:
-            runs.append([c, c, 1, low])
-            continue
-        delta = ord(low) - c
-        run = runs[-1] if runs else None
-        if run and run[3] == delta and (run[0] == run[1] and c - run[1] in (1, 2) or c - run[1] == run[2]):
-            run[2] = c - run[1]
-            run[1] = c
-        else:
-            runs.append([c, c, 1, delta])
-    for first, last, step, delta in runs:
-        if isinstance(delta, str):
-            yield first, ":" + " ".join(f"{ord(p):X}" for p in delta)
-        else:
-            yield first, f",{(last - first) // step:X},{step:X},{delta & 0xFFFFFFFF:X}"
-
-
 LETTERED = [*range(0x24B6, 0x24EA), *range(0x1F130, 0x1F14A), *range(0x1F150, 0x1F16A), *range(0x1F170, 0x1F18A), 0x200C, 0x200D]
 
 
@@ -101,7 +78,7 @@ def main():
     write("UnicodeTables.cpp", literal("canonicalDecompositions", decompositions(False)),
           literal("combiningClasses", marked(ranges(u.combining), lambda v: f":{v:X}")),
           literal("marks", marked(ranges(lambda c: u.category(c)[0] == "M"), lambda v: "")),
-          literal("wordCharacters", marked(ranges(is_word), lambda v: "")), literal("lowerCase", lower()))
+          literal("wordCharacters", marked(ranges(is_word), lambda v: "")))
     write("UnicodeTablesCompatible.cpp", literal("compatibleDecompositions", decompositions(True)))
 
 

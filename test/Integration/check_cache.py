@@ -6,7 +6,6 @@ The reference is written here, in numpy: every key and value is rounded to the t
 expected.safetensors. A program in f32 is near it: its errors are a small part of what rounding caches does, at most 1/2 of the largest difference and 1/8 of the median one (a key that lies
 between two numbers of the type may be rounded to the other one). In bf16 errors are those of the type (dtype_bounds.json). Prompts go through in one piece or in several,
 with tokens behind them that come one by one: all the same. With --head-dim the model is a copy with heads of so many elements, whose projections are made up. `info` says the types, and that caches of half the size shrink the arena. Needs numpy."""
-import argparse
 import glob
 import json
 import os
@@ -14,7 +13,7 @@ import shutil
 import sys
 
 import numpy as np
-from check_dtype import SLACK, errors, prompts
+from check_dtype import bounds_of, errors, parser_of, prompts
 from check_generate import read_safetensors, run
 
 NEW = 6
@@ -140,10 +139,7 @@ def check_info(out, args, other, mesh):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for flag in ("--compiler", "--model", "--out", "--dtype", "--cache"):
-        parser.add_argument(flag, required=True)
-    parser.add_argument("--mesh", action="append", default=[], help="none, or as llm-compile takes it")
+    parser = parser_of("--cache")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--head-dim", type=int)
     parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
@@ -184,8 +180,7 @@ def main():
                 exact = errors([model.logits(tokens[:-1], "f32") for tokens, _ in all_], want)
                 allowed = LARGEST * exact[0], MEDIAN * exact[1]
             else:
-                bounds = json.load(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "dtype_bounds.json")))[name][args.dtype]
-                allowed = SLACK * bounds["largest"], SLACK * bounds["median"]
+                allowed = bounds_of(name, args.dtype)
             print(f"{mesh}, context {length}: largest {found[0]:.3g} of {allowed[0]:.3g}, median {found[1]:.3g} of {allowed[1]:.3g}")
             if not (found[0] <= allowed[0] and found[1] <= allowed[1]):
                 sys.exit(f"{mesh}: logits differ from the reference's on caches in {args.cache}")

@@ -25,6 +25,22 @@ def prompts(name):
     return lists[name] if name in lists else lists["tiny"]
 
 
+def bounds_of(name, dtype):
+    """What the errors of a model in `dtype` may be at most: the largest, and the median."""
+    bounds = json.load(open(os.path.join(HERE, "dtype_bounds.json")))[name][dtype]
+    return SLACK * bounds["largest"], SLACK * bounds["median"]
+
+
+def parser_of(*required):
+    """Flags that name what is compiled, and for which meshes."""
+    parser = argparse.ArgumentParser()
+    for flag in ("--compiler", "--model", "--out", "--dtype", *required):
+        parser.add_argument(flag, required=True)
+    parser.add_argument("--mesh", action="append", default=[], help="none, or as llm-compile takes it")
+    parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
+    return parser
+
+
 def errors(got, want):
     """Largest and median error of a position; a list of [position, vocabulary] for each prompt."""
     each = np.concatenate([np.abs(g - w).max(axis=1) / np.abs(w).max() for g, w in zip(got, want)])
@@ -93,19 +109,14 @@ def check_info(out, dtype, mesh, wide):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for flag in ("--compiler", "--model", "--expected", "--out", "--dtype"):
-        parser.add_argument(flag, required=True)
-    parser.add_argument("--mesh", action="append", default=[], help="none, or as llm-compile takes it")
+    parser = parser_of("--expected")
     parser.add_argument("--mpi", action="append", default=[], help="a mesh whose ranks mpirun starts")
     parser.add_argument("--max-seq-len", type=int, default=128)
     parser.add_argument("--prompts", type=int, help="take the first N only")
-    parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
     args = parser.parse_args()
 
     name = os.path.basename(args.expected.rstrip("/"))
-    bounds = json.load(open(os.path.join(HERE, "dtype_bounds.json")))[name][args.dtype]
-    largest, median = SLACK * bounds["largest"], SLACK * bounds["median"]
+    largest, median = bounds_of(name, args.dtype)
 
     def compile_for(dtype, mesh):
         command = [args.compiler, args.model, f"--dtype={dtype}", f"--max-seq-len={args.max_seq_len}", "-o", args.out] + args.flag

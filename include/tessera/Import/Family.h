@@ -63,6 +63,8 @@ const Family &gemma3VisionFamily();
 
 /// The activation called by Hugging Face's name in setting `key`.
 Activation readActivation(Settings &settings, llvm::StringRef key, std::optional<std::string> fallback);
+/// Every `period`th of `layers` sees all keys, the others slide; 0: all slide.
+std::vector<LayerKind> slidingBut(int64_t period, int64_t layers);
 /// Checks that kvHeads divides heads, sets headDim to hidden / heads where it is 0, and sets attentionScale.
 /// The keys name the settings in messages.
 void checkHeads(Settings &settings, ModelConfig &config, llvm::StringRef headsKey, llvm::StringRef kvHeadsKey,

@@ -26,16 +26,6 @@ static void finishGemma(ModelConfig &c) {
   c.roundsEmbeddingFactor = true;
 }
 
-/// Every `period`th of `layers` sees all keys, the others slide.
-static std::vector<LayerKind> slidingBut(int64_t period, int64_t layers) {
-  if (period > layers)
-    return {{.slides = true}};
-  // More bodies than there may be are not told apart.
-  std::vector<LayerKind> kinds(size_t(std::min(period, kMostBodies + 1)), {.slides = true});
-  kinds.back().slides = false;
-  return kinds;
-}
-
 //===----------------------------------------------------------------------===//
 // config.json
 //===----------------------------------------------------------------------===//
@@ -123,13 +113,12 @@ static ModelConfig readGgufOf(Settings &settings, const io::ModelFile &file, llv
 
 /// What Gemma 2 and 3 have beside the first. The largest model of each, known by its number of layers, scales
 /// by the width over the heads in place of a head's size.
-static void readSecondGguf(Settings &settings, ModelConfig &c, llvm::StringRef architecture, int64_t period,
+static void readSecondGguf(Settings &settings, ModelConfig &c, llvm::StringRef architecture,
                            int64_t largest) {
   auto key = [&](const char *name) { return (architecture + "." + name).str(); };
   c.normPlaces.behind = true;
   if (c.layers == largest)
     c.attentionScale = 1 / std::sqrt(double(c.hidden) / double(c.heads));
-  c.kinds = slidingBut(settings.size(key("attention.sliding_window_pattern"), period), c.layers);
   if (settings.has(key("final_logit_softcapping")))
     c.logitCap = settings.positive(key("final_logit_softcapping"));
 }
@@ -140,8 +129,8 @@ static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
 
 static ModelConfig readGguf2(Settings &settings, const io::ModelFile &file) {
   ModelConfig c = readGgufOf(settings, file, "gemma2");
-  readSecondGguf(settings, c, "gemma2", /*period=*/2, /*largest=*/46);
-  c.window = settings.size("gemma2.attention.sliding_window", 4096);
+  readSecondGguf(settings, c, "gemma2", /*largest=*/46);
+  readWindowGguf(settings, "gemma2", {.period = 2, .window = 4096}, c);
   c.scoreCap = settings.positive("gemma2.attn_logit_softcapping", 50);
   c.logitCap = c.logitCap.value_or(30);
   return c;
@@ -149,13 +138,12 @@ static ModelConfig readGguf2(Settings &settings, const io::ModelFile &file) {
 
 static ModelConfig readGguf3(Settings &settings, const io::ModelFile &file) {
   ModelConfig c = readGgufOf(settings, file, "gemma3");
-  readSecondGguf(settings, c, "gemma3", /*period=*/6, /*largest=*/62);
+  readSecondGguf(settings, c, "gemma3", /*largest=*/62);
   c.queryKeyNorm = QueryKeyNorm::EachHead;
-  c.window = readWindowGguf(settings, "gemma3");
+  // Without a window: a model of this form, not of this family, none of whose layers slide.
+  readWindowGguf(settings, "gemma3", {.period = 6}, c);
   c.slidingRotary = RotaryConfig();
   c.slidingRotary->theta = settings.positive("gemma3.rope.freq_base_swa", 10000);
-  if (!c.window) // a model of this form, not of this family, none of whose layers slide
-    c.kinds.clear();
   return c;
 }
 

@@ -65,12 +65,9 @@ static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   c.rotary = readRotaryGguf(settings, file, "gpt-oss", c);
   c.rotary->wholePairs = false;
   c.attentionBias = file.find("blk.0.attn_q.bias") != nullptr;
-  c.window = readWindowGguf(settings, "gpt-oss");
-  int64_t period = settings.size("gpt-oss.attention.sliding_window_pattern", 2);
-  if (period != 2)
-    settings.unsupported("gpt-oss.attention.sliding_window_pattern", "2");
-  if (c.window)
-    c.kinds = {{.slides = true}, {.slides = false}};
+  settings.require(settings.has("gpt-oss.attention.sliding_window"), "gpt-oss.attention.sliding_window",
+                   "is missing");
+  readWindowGguf(settings, "gpt-oss", {.period = 2}, c);
   readExpertsGguf(settings, "gpt-oss", c);
   settings.require(c.experts > 0, "gpt-oss.expert_count", "is missing");
   c.clampedGate = ClampedGate();

@@ -25,7 +25,8 @@ static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   c.rotary = readRotaryGguf(settings, file, "llama", c);
   c.attentionBias = file.find("blk.0.attn_q.bias") != nullptr;
   c.mlpBias = file.find("blk.0.ffn_up.bias") != nullptr;
-  readExpertsGguf(settings, "llama", c); // Mixtral is a `llama` there
+  readExpertsGguf(settings, "llama", c);               // Mixtral is a `llama` there
+  readWindowGguf(settings, "llama", {.period = 0}, c); // and so is Mistral, whose layers all slide if any do
   return c;
 }
 

@@ -1,7 +1,8 @@
 //===- Mistral.cpp - Mistral ----------------------------------------------===//
 //
 // Llama with a window in all layers (arXiv 2310.06825); the later models have none. In GGUF it is a `llama`,
-// whose converter leaves the window out: such a file sees all keys, as llama.cpp does.
+// whose converter leaves the window out: such a file sees all keys, as in llama.cpp. A window that a file has
+// counts.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Import/DecoderNames.h"

@@ -24,7 +24,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
 static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   ModelConfig c = readGgufConfig(settings, file, "phi3", "phi3.attention.layer_norm_rms_epsilon");
   c.rotary = readRotaryGguf(settings, file, "phi3", c, /*turnsPart=*/true);
-  c.window = readWindowGguf(settings, "phi3");
+  readWindowGguf(settings, "phi3", {.period = 0}, c);
   return c;
 }
 

@@ -23,6 +23,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
 static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   ModelConfig c = readGgufConfig(settings, file, "qwen2", "qwen2.attention.layer_norm_rms_epsilon");
   c.rotary = readRotaryGguf(settings, file, "qwen2", c);
+  readWindowGguf(settings, "qwen2", {}, c); // which layers have it the file has to say
   c.inputBias = true;
   return c;
 }

@@ -23,6 +23,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
 static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   ModelConfig c = readGgufConfig(settings, file, "qwen3", "qwen3.attention.layer_norm_rms_epsilon");
   c.rotary = readRotaryGguf(settings, file, "qwen3", c);
+  readWindowGguf(settings, "qwen3", {}, c); // which layers have it the file has to say
   c.attentionBias = file.find("blk.0.attn_q.bias") != nullptr;
   c.queryKeyNorm = QueryKeyNorm::EachHead;
   return c;

@@ -46,6 +46,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
 static ModelConfig readGguf(Settings &settings, const io::ModelFile &file) {
   ModelConfig c = readGgufConfig(settings, file, "qwen3moe", "qwen3moe.attention.layer_norm_rms_epsilon");
   c.rotary = readRotaryGguf(settings, file, "qwen3moe", c);
+  readWindowGguf(settings, "qwen3moe", {}, c); // which layers have it the file has to say
   c.attentionBias = file.find("blk.0.attn_q.bias") != nullptr;
   c.queryKeyNorm = QueryKeyNorm::EachHead;
   readExpertsGguf(settings, "qwen3moe", c);

@@ -45,6 +45,22 @@ SettingValue GgufSettings::lookup(llvm::StringRef key) const {
   return v;
 }
 
+std::optional<std::vector<SettingValue>> GgufSettings::lookupList(llvm::StringRef key) const {
+  using Kind = SettingValue::Kind;
+  using Stored = io::GgufValue::Kind;
+  const io::GgufValue *found = file_.metadata(std::string_view(key.data(), key.size()));
+  // Of texts and floats no family has a list yet.
+  if (!found || found->kind != Stored::Array || !found->strings.empty() || !found->floats.empty())
+    return std::nullopt;
+  std::vector<SettingValue> values;
+  for (int64_t n : found->ints)
+    if (found->elementKind == Stored::Bool)
+      values.push_back({Kind::Bool, n != 0, 0, 0, n ? "true" : "false"});
+    else
+      values.push_back({Kind::Integer, false, n, double(n), std::to_string(n)});
+  return values;
+}
+
 void GgufSettings::refuseUnreadSettings(llvm::StringRef architecture) {
   std::string prefix = architecture.str() + ".";
   for (const auto &[key, value] : file_.metadata()) {

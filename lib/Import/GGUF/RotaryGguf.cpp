@@ -1,4 +1,4 @@
-//===- RotaryGguf.cpp - Rotary embedding and windows in GGUF --------------===//
+//===- RotaryGguf.cpp - Rotary embedding in GGUF --------------------------===//
 #include "tessera/Import/GGUF/GgufSettings.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -83,14 +83,6 @@ RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm:
                      "is missing, but the type is longrope");
   }
   return r;
-}
-
-std::optional<int64_t> readWindowGguf(Settings &settings, llvm::StringRef architecture) {
-  std::string key = architecture.str() + ".attention.sliding_window";
-  SettingValue v = settings.value(key);
-  if (v.absent() || (v.kind == SettingValue::Kind::Integer && v.integer == 0))
-    return std::nullopt;
-  return settings.size(key);
 }
 
 } // namespace tessera::importer

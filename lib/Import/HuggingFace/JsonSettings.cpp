@@ -130,7 +130,8 @@ static const NeutralValues kChangesNumbers[] = {
 /// Weights in parts that are put together as they are read; whose config.json stands alone may not say so.
 static bool readsQuantization(const json &config) {
   Result<io::Quantization> quantization = io::readQuantization(config, "");
-  return quantization && quantization->method != io::Quantization::Method::None;
+  return quantization && quantization->method != io::Quantization::Method::None &&
+         quantization->method != io::Quantization::Method::Mxfp4; // a family reads that
 }
 
 void JsonSettings::refuseUnreadSettings() {

@@ -24,7 +24,7 @@ protected:
     int64_t elements = 1;
     for (int64_t size : shape)
       elements *= size;
-    int64_t width = dtype == "F16" || dtype == "BF16" ? 2 : dtype == "F8_E4M3" ? 1 : 4;
+    int64_t width = dtype == "F16" || dtype == "BF16" ? 2 : dtype == "F8_E4M3" || dtype == "U8" ? 1 : 4;
     parts[name] = {dtype, std::move(shape), std::string(size_t(elements * width), '\0')};
   }
   template <typename T> void set(const std::string &name, int64_t i, T value) {
@@ -62,6 +62,10 @@ protected:
     for (int64_t at = 0; at < tensor->elements; at += 77)
       EXPECT_TRUE(bool((*model)->readRange(*tensor, at, std::min<int64_t>(77, tensor->elements - at),
                                            &values[size_t(at)])));
+    // In one go, too: then rows are put together several at a time.
+    std::vector<float> whole(values.size());
+    EXPECT_TRUE(bool((*model)->readRange(*tensor, 0, tensor->elements, whole.data())));
+    EXPECT_EQ(whole, values);
     ModelFile::release(*tensor);
     return values;
   }
@@ -151,6 +155,35 @@ TEST_F(Quantized, AwqHasOutputsInAnOrderOfItsOwn) {
   expectInt4();
 }
 
+// Its words are of eight rows. Whatever rows are asked for, and in whatever pieces, they are the same.
+TEST_F(Quantized, RowsOfAwqTogetherAreWhatEachIsAlone) {
+  config = {{"quant_method", "awq"}, {"w_bit", 4}, {"q_group_size", 64}, {"version", "GEMM"}};
+  makeInt4(true, 0);
+  auto model = ModelFile::open(save());
+  ASSERT_TRUE(bool(model)) << model.failure().message();
+  const TensorInfo *tensor = (*model)->find("w.weight");
+  ASSERT_NE(tensor, nullptr);
+  const int64_t perRow = in / 64, blocks = out * perRow, bytes = blockBytes(DType::INT4_64);
+  std::string alone(size_t(blocks * bytes), '\0');
+  for (int64_t b = 0; b < blocks; ++b)
+    tensor->blocks->read(b, 1, reinterpret_cast<uint8_t *>(&alone[size_t(b * bytes)]));
+  for (int64_t first = 0; first < blocks; ++first)
+    for (int64_t count = 1; first + count <= blocks; ++count) {
+      std::string some(size_t(count * bytes), '\xAA');
+      tensor->blocks->read(first, count, reinterpret_cast<uint8_t *>(some.data()));
+      ASSERT_EQ(some, alone.substr(size_t(first * bytes), some.size())) << first << ", " << count;
+    }
+}
+
+// More than a piece that is put together at a time.
+TEST_F(Quantized, LongRangesAreReadInPieces) {
+  config = {{"quant_method", "fp8"}};
+  makeFp8(3, 128 * 1024);
+  add("w.weight_scale", "F32", {});
+  set("w.weight_scale", 0, 1.5f);
+  expectFp8(3, 128 * 1024, 3, 128 * 1024, 1);
+}
+
 TEST_F(Quantized, FloatsOfEightBitsHaveAScaleForEachBlock) {
   config = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
   makeFp8(130, 384);
@@ -202,6 +235,63 @@ TEST_F(Quantized, WhatDoesNotFitIsSaidInOneLine) {
   makeFp8(4, 96);
   add("w.weight_scale", "F32", {});
   expectFailure("rows of 96 are no whole blocks of 128");
+}
+
+// The part that is at fault, not one that is as it should be.
+TEST_F(Quantized, ThePartAtFaultIsNamed) {
+  for (bool awq : {false, true}) {
+    config = {{"quant_method", awq ? "awq" : "gptq"}, {"bits", 4}, {"group_size", 64}};
+    makeInt4(awq, 1);
+    parts["v.weight"] = parts["w.scales"]; // not quantized, and no part of w
+    parts.erase("w.qweight");
+    expectFailure("tensor w.qweight): it is missing, and w.qzeros, which belongs to it, is there");
+    parts.erase("w.qzeros");
+    expectFailure("tensor w.qweight): it is missing, and w.scales, which belongs to it, is there");
+    makeInt4(awq, 1);
+    parts["w.qweight"].shape = awq ? std::vector<int64_t>{2, 128} : std::vector<int64_t>{8, 32};
+    expectFailure(awq ? "tensor w.qweight): its shape is [2, 128], and w.scales [2, 16] needs [128, 2]"
+                      : "tensor w.qweight): its shape is [8, 32], and w.scales [2, 16] needs [16, 16]");
+    if (!awq)
+      continue;
+    config["group_size"] = -1;
+    add("w.scales", "F16", {1, out});
+    add("w.qzeros", "I32", {1, out / 8});
+    expectFailure("tensor w.qweight): its shape is [2, 128], and w.scales [1, 16] needs [128, 2]");
+  }
+}
+
+TEST_F(Quantized, ScalesOfFloatsOfEightBitsHaveTheirWeight) {
+  for (const char *scale : {"w.weight_scale", "w.weight_scale_inv"}) {
+    parts.clear();
+    config = {{"quant_method", "fp8"}};
+    makeFp8(4, 128);
+    add(scale, "F32", {1});
+    EXPECT_EQ(openFailure(save()), "");
+    parts["w.weight"].dtype = "U8";
+    expectFailure(std::string("tensor w.weight): it is U8 and has ") + scale + ", must be F8_E4M3");
+    parts.erase("w.weight");
+    expectFailure(std::string("tensor w.weight): it is missing, and ") + scale +
+                  ", which belongs to it, is there");
+  }
+}
+
+// Only where config.json says so: bytes of other files may be called alike.
+TEST_F(Quantized, BlocksAndScalesOfMxfp4ComeTogether) {
+  config = {{"quant_method", "mxfp4"}};
+  add("w_blocks", "U8", {2, 1, 16});
+  add("w_scales", "U8", {2, 1});
+  EXPECT_EQ(openFailure(save()), "");
+  Part scales = parts["w_scales"];
+  parts.erase("w_scales");
+  expectFailure("tensor w_scales): it is missing, and w_blocks, which belongs to it, is there");
+  add("w_scales", "F32", {2, 1});
+  expectFailure("tensor w_scales): it is F32, must be U8 as w_blocks");
+  parts.erase("w_blocks");
+  EXPECT_EQ(openFailure(save()), ""); // of floats: another's name
+  parts["w_scales"] = scales;
+  expectFailure("tensor w_blocks): it is missing, and w_scales, which belongs to it, is there");
+  config = nlohmann::json();
+  EXPECT_EQ(openFailure(save()), "");
 }
 
 TEST_F(Quantized, WhatIsNotReadIsNamed) {

@@ -4,6 +4,7 @@
 #include "tessera/runtime/schedule/Validate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <random>
@@ -186,6 +187,40 @@ TEST(Choose, TheFastestVariantThatFitsIsTaken) {
   ASSERT_TRUE(chosen(6).runnerUp);
   EXPECT_EQ(chosen(6).runnerUp->variant, 1u);
   EXPECT_EQ(chosen(4).best.variant, 1u);
+}
+
+// What takes least is looked for among so many plans: each is a compilation. Costs know of every plan what it
+// takes, but for the slowest, which seems to take nothing; the faster ones take ever less.
+TEST(Choose, TheSearchForWhatTakesLeastHasAnEnd) {
+  constexpr int32_t plans = 110;
+  auto bytesOf = [](int32_t microBatches) { return 10000.0 - 10 * microBatches; };
+  ChoiceLimits limits;
+  limits.ranks = 2;
+  limits.name = Name::GPipe;
+  limits.stagesPerRank = 1;
+  limits.sizes = {{1, 1}};
+  limits.bytes = 10; // nothing fits
+  for (int32_t m = 1; m <= plans; ++m)
+    limits.microBatches.push_back(m);
+  auto modelOf = [&](int32_t microBatches, bool) {
+    PipelineModel model = equalModel(2);
+    for (LayerCosts *bytes : {&model.weights, &model.saved, &model.freed})
+      bytes->layers.assign(2, 0.0);
+    for (LayerCosts *seconds : {&model.forward, &model.backwardInput, &model.backwardWeight})
+      seconds->layers.assign(2, std::pow(1.05, microBatches)); // no two are alike
+    model.rankBytes = microBatches == plans ? 1 : bytesOf(microBatches);
+    return model;
+  };
+  int measured = 0;
+  Choice choice = choosePlan({modelOf}, limits, [&](size_t, const Plan &plan) -> Result<double> {
+                    ++measured;
+                    return plan.microBatches == plans ? 20000 : bytesOf(plan.microBatches);
+                  }).take();
+  EXPECT_FALSE(choice.fits);
+  // The slowest, and 99 of the others one after another.
+  EXPECT_EQ(measured, 100);
+  EXPECT_EQ(choice.best.plan.microBatches, 99);
+  EXPECT_EQ(choice.best.bytes, bytesOf(99));
 }
 
 TEST(Choose, AlikePlansGoByStagesThenByWhatTheyKeep) {

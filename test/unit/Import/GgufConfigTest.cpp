@@ -172,9 +172,9 @@ TEST_F(GgufConfig, DivisorsOfFrequenciesAreATensor) {
 //===----------------------------------------------------------------------===//
 
 TEST_F(GgufConfig, SettingsThatWouldChangeTheNumbersAreRefused) {
-  number("llama.attention.sliding_window", 16);
+  number("llama.attention.max_alibi_bias", 16);
   read();
-  EXPECT_NE(problem.find("llama.attention.sliding_window): the value 16"), std::string::npos) << problem;
+  EXPECT_NE(problem.find("llama.attention.max_alibi_bias): the value 16"), std::string::npos) << problem;
 }
 
 TEST_F(GgufConfig, ChosenExpertsAreSomeOfThoseThatThereAre) {

@@ -17,6 +17,7 @@ public:
 
 protected:
   SettingValue lookup(llvm::StringRef key) const override;
+  std::optional<std::vector<SettingValue>> lookupList(llvm::StringRef key) const override;
 
 private:
   const io::ModelFile &file_;
@@ -33,8 +34,17 @@ RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm:
 /// How many experts there are, how many a token chooses and how wide each is (`expert_count`, ...); none: the
 /// config stays as it is.
 void readExpertsGguf(Settings &settings, llvm::StringRef architecture, ModelConfig &config);
-/// `attention.sliding_window`; 0: none.
-std::optional<int64_t> readWindowGguf(Settings &settings, llvm::StringRef architecture);
+/// What a family has where its file says nothing of windows.
+struct WindowDefaults {
+  /// As of `slidingBut`; none: a window without a pattern is refused.
+  std::optional<int64_t> period = std::nullopt;
+  std::optional<int64_t> window = std::nullopt; ///< keys
+};
+/// `attention.sliding_window`, 0 for none, and which layers have it: `attention.sliding_window_pattern` is a
+/// period (every so manieth sees all keys, 0: none does) or a list with an entry a layer, true where it
+/// slides.
+void readWindowGguf(Settings &settings, llvm::StringRef architecture, WindowDefaults defaults,
+                    ModelConfig &config);
 
 } // namespace tessera::importer
 #endif

@@ -5,6 +5,7 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace tessera::dist {
@@ -33,6 +34,9 @@ struct RungRules {
   bool staticShapes = true;
   /// Symbols become names of an object file, beside those of the runtime and of the C library.
   bool linked = false;
+  /// It is the one that people write: functions of the next are made of its own, and of their attributes only
+  /// those are kept that are known to say something.
+  bool isFirst = false;
 };
 
 constexpr StringLiteral kGraphDialects[] = {"graph", "dist", "func"};
@@ -91,7 +95,7 @@ StringRef onExec(Operation *op) {
 RungRules rulesOf(Rung rung) {
   switch (rung) {
   case Rung::graph:
-    return {Types::Plain, onGraph, kGraphDialects};
+    return {Types::Plain, onGraph, kGraphDialects, /*staticShapes=*/true, /*linked=*/false, /*isFirst=*/true};
   case Rung::step:
     return {Types::Plain, onStep, kGraphDialects};
   case Rung::sharded:
@@ -144,6 +148,8 @@ private:
                                << ", which an executable has for something else: names that begin with "
                                << "ts_ or tessera_ and those of the C library are taken; rename it";
     if (auto function = dyn_cast<func::FuncOp>(op)) {
+      if (rules.isFirst && failed(checkWritten(function)))
+        return failure();
       for (auto [i, type] : llvm::enumerate(function.getFunctionType().getInputs()))
         if (failed(checkType(op, type, "argument #" + Twine(i))))
           return failure();
@@ -166,6 +172,40 @@ private:
     static constexpr StringLiteral kLibrary[] = {"aligned_alloc", "free",   "main",    "malloc",
                                                  "memcmp",        "memcpy", "memmove", "memset"};
     return name.starts_with("ts_") || name.starts_with("tessera_") || llvm::is_contained(kLibrary, name);
+  }
+
+  /// What would be lost on the way, or be mistaken for something else.
+  static LogicalResult checkWritten(func::FuncOp function) {
+    llvm::StringMap<unsigned> arguments, results;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (failed(checkPort(function, "argument", i, function.getArgAttrDict(i), arguments)))
+        return failure();
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (failed(checkPort(function, "result", i, function.getResultAttrDict(i), results)))
+        return failure();
+    return success();
+  }
+
+  /// Argument or result `i`, whose name none of `others` may have.
+  static LogicalResult checkPort(func::FuncOp function, StringRef what, unsigned i, DictionaryAttr attrs,
+                                 llvm::StringMap<unsigned> &others) {
+    if (!attrs)
+      return success();
+    auto name = attrs.getAs<StringAttr>(graph::kNameAttr);
+    StringRef shown = name ? name.getValue() : "NAME";
+    if (attrs.contains(kShardingAttr))
+      return function.emitError()
+             << what << " #" << i << " has " << kShardingAttr
+             << ", which a program to be compiled has no place for: leave it out and write --shard=" << shown
+             << ":DIM=AXIS";
+    if (!name)
+      return success();
+    auto [other, isNew] = others.try_emplace(shown, i);
+    if (isNew)
+      return success();
+    return function.emitError() << what << "s #" << other->second << " and #" << i << " are both called '"
+                                << shown
+                                << "', and what fills and reads them knows them by their names: rename one";
   }
 
   /// Who calls a function knows nothing of open sums. The next part of a stage's step goes on with them.

@@ -232,6 +232,8 @@ public:
   virtual void findDevices() const {}
   // Which kind of machine the section says, for `info`: "znver5". Empty: it says nothing.
   virtual std::string compiledFor(const Manifest &manifest) const = 0;
+  // What multiplies bfloat16 on this machine, for `info`: "AMX". Empty: the driver does not say.
+  virtual std::string bfloat16Unit() const { return ""; }
   // Once, before any thread is started.
   virtual void prepareProcess() const {}
   // First on every thread of a rank.

@@ -20,7 +20,7 @@
 namespace tessera::io {
 
 struct Quantization {
-  enum class Method { None, Fp8, Gptq, Awq };
+  enum class Method { None, Fp8, Gptq, Awq, Mxfp4 };
   Method method = Method::None;
   int64_t group = 0;                       // Gptq, Awq: inputs that share a scale; -1: all
   bool zerosLessOne = false;               // Gptq: 1 is added to what qzeros holds
@@ -28,11 +28,12 @@ struct Quantization {
 };
 
 // Of the value of "quantization_config"; a Failure without a place (`where` is the caller's) if it names what
-// is not read. "mxfp4", null and methods of nobody's weights give None.
+// is not read. Null gives None.
 Result<Quantization> readQuantization(const nlohmann::json &config, const std::string &where);
 
 // Replaces the parts of quantized weights by the weights: W.weight [out, in], in blocks. Fails if parts are
-// missing or do not fit together.
+// missing or do not fit together, and names the one at fault. Of Mxfp4 it only looks whether parts are
+// missing: joinBlocksAndScales puts them together.
 Status assembleQuantized(const Quantization &quantization, std::vector<TensorInfo> &tensors,
                          const std::string &where);
 
