@@ -87,11 +87,18 @@ private:
   std::string &error;
 };
 
-/// Brackets that are open at once, at most; the parser goes as deep.
+/// Brackets that are open at once, at most; the parser goes as deep. Those in texts open and close nothing.
 int nesting(llvm::StringRef json) {
   int depth = 0, most = 0;
-  for (char c : json) {
-    depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+  bool isText = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    char c = json[i];
+    if (isText && c == '\\')
+      ++i;
+    else if (c == '"')
+      isText = !isText;
+    else if (!isText)
+      depth += (c == '{' || c == '[') - (c == '}' || c == ']');
     most = std::max(most, depth);
   }
   return most;

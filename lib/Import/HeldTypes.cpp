@@ -34,9 +34,12 @@ void noteHeldTypes(ModuleOp module, const io::ModelFile &file) {
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     int64_t layers = parameter.getStacked() ? cast<RankedTensorType>(parameter.getType()).getDimSize(0) : 1;
     SmallVector<StringRef> types;
-    for (int64_t layer = 0; layer < layers; ++layer)
-      types.push_back(blockType(file, parameter, layer));
-    if (llvm::is_contained(types, StringRef()))
+    // Without a file, settings may say that there are a billion layers: the first that is not held so ends
+    // it.
+    do
+      types.push_back(blockType(file, parameter, int64_t(types.size())));
+    while (!types.back().empty() && int64_t(types.size()) < layers);
+    if (types.back().empty())
       continue;
     if (llvm::all_equal(types))
       types.resize(std::min<size_t>(types.size(), 1));

@@ -158,7 +158,13 @@ static void stretchContext(ModelConfig &config) {
         int64_t(std::min(double(kMaxSize), config.rotary->factor * double(config.rotary->originalContext))));
 }
 
+/// What the program has a list of: kinds of layers, and the experts' tensors.
 static Status checkKinds(const ModelConfig &config, const std::string &where) {
+  constexpr int64_t kMostExperts = 65536;
+  if (config.experts > kMostExperts)
+    return Failure{"unsupported setting", where,
+                   "it has " + std::to_string(config.experts) + " experts in a layer",
+                   "implemented: " + std::to_string(kMostExperts) + " at most"};
   if (size_t bodies = kindPeriod(config).size(); bodies > size_t(kMostBodies))
     return Failure{"unsupported setting", where,
                    "its layers come in several kinds, in an order that repeats after " +

@@ -17,9 +17,11 @@ static std::string shown(const SettingValue &v) {
 }
 
 /// What overflows float32 or vanishes in it would turn into infinities and zeros in the program.
+static bool isPositive(double number) {
+  return std::isfinite(number) && float(number) > 0 && std::isfinite(float(number));
+}
 static bool isPositive(const SettingValue &v) {
-  return (v.kind == Kind::Integer || v.kind == Kind::Number) && std::isfinite(v.number) &&
-         float(v.number) > 0 && std::isfinite(float(v.number));
+  return (v.kind == Kind::Integer || v.kind == Kind::Number) && isPositive(v.number);
 }
 
 SettingValue Settings::value(llvm::StringRef key) {
@@ -54,7 +56,9 @@ double Settings::positive(llvm::StringRef key, std::optional<double> fallback) {
   SettingValue v = value(key);
   if (v.absent()) {
     require(fallback.has_value(), key, "is missing");
-    return fallback.value_or(1);
+    bool fits = !fallback || isPositive(*fallback); // what follows from other settings need not
+    require(fits, key, "is missing, and the other settings give none that float32 holds");
+    return fits ? fallback.value_or(1) : 1;
   }
   bool ok = isPositive(v);
   require(ok, key, "is " + shown(v) + ", must be a positive number");

@@ -1,6 +1,8 @@
 //===- Frontend.cpp - MODEL to rung graph ---------------------------------===//
 #include "tessera/Pipelines/Frontend.h"
 
+#include "WrittenOut.h"
+
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Import/Import.h"
@@ -19,11 +21,12 @@ namespace tessera {
 
 bool isProgramText(const CompileOptions &options) { return StringRef(options.model).ends_with(".mlir"); }
 
-/// The parser descends once per bracket: texts that would exhaust its stack are refused before. Strings and
-/// comments do not count, but a text that ends inside one is bad anyway.
+/// The parser descends once per bracket, and once per sign of an affine expression: texts that would exhaust
+/// its stack are refused before. Strings and comments do not count, but a text that ends inside one is bad
+/// anyway. What closes nothing must not make room for what opens later: `>=` of an affine_set, for one.
 static bool nestsTooDeep(StringRef text) {
   constexpr int kDeepest = 200;
-  int depth = 0;
+  int depth = 0, signs = 0; // since the last character that no affine expression has
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '"') {
@@ -35,9 +38,15 @@ static bool nestsTooDeep(StringRef text) {
     } else if (StringRef("([{<").contains(c)) {
       if (++depth > kDeepest)
         return true;
-    } else if (StringRef(")]}").contains(c) || (c == '>' && i > 0 && text[i - 1] != '-')) {
-      --depth;
+    } else if (StringRef(")]}").contains(c) ||
+               (c == '>' && i > 0 && text[i - 1] != '-' && text.substr(i + 1, 1) != "=")) {
+      depth = std::max(0, depth - 1);
+    } else if (StringRef("+-*").contains(c) && text.substr(i, 2) != "->") {
+      if (++signs > kDeepest)
+        return true;
     }
+    if (StringRef(",={}[]\"").contains(c))
+      signs = 0;
   }
   return false;
 }
@@ -67,6 +76,8 @@ static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const st
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
   if (!module)
     return diagnostics.failure("cannot read program", path);
+  if (std::string problem = checkWrittenOut(*module); !problem.empty())
+    return fail(problem);
   return module;
 }
 

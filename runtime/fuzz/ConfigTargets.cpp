@@ -9,15 +9,20 @@
 
 namespace tessera::fuzz {
 
-// config.json, and an index of shards behind a NUL.
+// config.json, an index of shards behind a NUL, and behind another one a shard, a.safetensors.
 void runConfig(std::string_view input) {
   static const Folder folder;
   Parts parts = splitAtNul(input);
   folder.write("config.json", parts.first);
   folder.write("generation_config.json", parts.first);
   folder.remove("model.safetensors.index.json");
-  if (parts.second)
-    folder.write("model.safetensors.index.json", *parts.second);
+  folder.remove("a.safetensors");
+  if (parts.second) {
+    Parts more = splitAtNul(*parts.second);
+    folder.write("model.safetensors.index.json", more.first);
+    if (more.second)
+      folder.write("a.safetensors", safetensorsOf(*more.second));
+  }
   auto model = io::ModelFile::open(folder.path());
   if (!model)
     return expectOneLine(model.failure());
@@ -25,21 +30,23 @@ void runConfig(std::string_view input) {
     expectOneLine(ends.failure());
 }
 
-// Words, each ended by a line break.
+// Words, each ended by a line break, and behind a NUL what stands in the files of --prompt-file.
 void runCommandLine(std::string_view input) {
-  std::vector<std::string> words = {"OUT"};
-  for (std::string &word : wordsOf(input)) {
-    // Help is printed, and ends the program.
-    if (word.find("help") != std::string::npos || word.find("version") != std::string::npos)
-      return;
-    words.push_back(std::move(word));
-  }
+  Parts parts = splitAtNul(input);
+  std::vector<std::string> words = wordsOf(parts.first);
+  words.insert(words.begin(), "OUT");
   std::vector<char *> argv;
   for (std::string &word : words)
     argv.push_back(word.data());
   argv.push_back(nullptr);
   try {
-    runtime::parseOptions(int(words.size()), argv.data());
+    runtime::Options options = runtime::parseOptions(int(words.size()), argv.data());
+    runtime::whatIsComputed(options);
+    MemoryFile prompts(parts.second.value_or(""));
+    for (runtime::Prompt &prompt : options.prompts)
+      if (!prompt.file.empty())
+        prompt.file = prompts.path();
+    runtime::readPromptFiles(options);
   } catch (const runtime::Error &error) {
     for (const char *c = error.what(); *c; ++c)
       expect(static_cast<unsigned char>(*c) >= 0x20, "an error is one line of printable text");

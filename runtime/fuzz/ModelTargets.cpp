@@ -1,66 +1,127 @@
 // Model files: their tables, all their weights, and what they say of a tokenizer.
 #include "Targets.h"
+#include "tessera/runtime/data/TokenRows.h"
 #include "tessera/runtime/io/ModelFile.h"
+#include "tessera/runtime/text/ChatTemplate.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace tessera::fuzz {
 
-static void readAll(std::string_view bytes) {
-  MemoryFile file(bytes);
-  auto model = io::ModelFile::open(file.path());
-  if (!model)
-    return expectOneLine(model.failure());
+// A model out of `bytes` bytes.
+static void readAll(const io::ModelFile &model, size_t bytes) {
   std::vector<float> values;
   size_t total = 0;
-  for (const io::TensorInfo &tensor : (*model)->tensors()) {
+  for (const io::TensorInfo &tensor : model.tensors()) {
     const uint8_t *data = tensor.data;
-    expect(tensor.bytes <= bytes.size() && tensor.elements >= 0, "a tensor is inside its file");
-    total += tensor.bytes;
+    // Blocks that are put together have some scales more often than the file.
+    size_t most = tensor.blocks ? 2 * bytes : bytes;
+    expect(tensor.bytes <= most && tensor.elements >= 0, "a tensor is inside its file");
+    total += tensor.blocks ? tensor.bytes / 2 : tensor.bytes;
     if (tensor.bytes)
       expect(data != nullptr || tensor.blocks, "a tensor has bytes");
     // Overlapping tensors could claim more than a file holds.
     if (!io::isFloatLike(tensor.dtype)) {
-      if (Status status = (*model)->readRange(tensor, 0, 0, values.data()); !status)
+      if (Status status = model.readRange(tensor, 0, 0, values.data()); !status)
         expectOneLine(status.failure());
       continue;
     }
     values.resize(size_t(tensor.elements));
-    if (Status status = (*model)->readRange(tensor, 0, tensor.elements, values.data()); !status)
+    if (Status status = model.readRange(tensor, 0, tensor.elements, values.data()); !status)
       expectOneLine(status.failure());
   }
-  expect(total <= bytes.size(), "tensors do not overlap");
-  auto tokenizer = text::Tokenizer::load(**model);
+  expect(total <= bytes, "tensors do not overlap");
+  auto tokenizer = text::Tokenizer::load(model);
   if (!tokenizer)
     expectOneLine(tokenizer.failure());
   else if (auto ids = (*tokenizer)->encode("a 12\n\xC3\xA9 <s>"); ids)
     (*tokenizer)->decode(*ids);
   else
     expectOneLine(ids.failure());
-  if (auto ends = text::endTokens(**model); !ends)
+  if (auto ends = text::endTokens(model); !ends)
     expectOneLine(ends.failure());
+  if (auto chat = text::ChatTemplate::load(model); !chat)
+    expectOneLine(chat.failure());
 }
 
-// A length that no mutation hits stands before the header; so the input is the header, and the tensors' bytes
-// behind the last '}'. Inputs that begin with '!' are a file as it is.
+static void readFile(std::string_view bytes) {
+  MemoryFile file(bytes);
+  auto model = io::ModelFile::open(file.path());
+  if (!model)
+    return expectOneLine(model.failure());
+  readAll(**model, bytes.size());
+}
+
+// Inputs that begin with '!' are a file as it is.
 void runSafetensors(std::string_view input) {
   if (!input.empty() && input[0] == '!')
-    return readAll(input.substr(1));
-  size_t end = input.rfind('}');
-  uint64_t length = end == std::string_view::npos ? input.size() : end + 1;
-  std::string file(sizeof length, '\0');
-  std::memcpy(file.data(), &length, sizeof length);
-  readAll(file + std::string(input));
+    return readFile(input.substr(1));
+  readFile(safetensorsOf(input));
+}
+
+// "quantization_config", and behind a NUL model.safetensors, as above.
+void runQuantized(std::string_view input) {
+  static const Folder folder;
+  Parts parts = splitAtNul(input);
+  std::string weights = safetensorsOf(parts.second.value_or("{}"));
+  folder.write("config.json", "{\"quantization_config\": " + std::string(parts.first) + "}");
+  folder.write("model.safetensors", weights);
+  auto model = io::ModelFile::open(folder.path());
+  if (!model)
+    return expectOneLine(model.failure());
+  readAll(**model, weights.size());
+}
+
+// The table of what an executable carries, and behind a NUL the executable before the table. A table that
+// does not stand where the end of the file says is an input that begins with '!'.
+void runEmbedded(std::string_view input) {
+  std::string file;
+  if (!input.empty() && input[0] == '!') {
+    file = input.substr(1);
+  } else {
+    Parts parts = splitAtNul(input);
+    file = parts.second.value_or("");
+    uint64_t words[] = {file.size(), parts.first.size()};
+    file.append(parts.first).append(reinterpret_cast<const char *>(words), sizeof words).append("TSRWGT01");
+  }
+  MemoryFile executable(file);
+  auto model = io::ModelFile::openEmbedded(executable.path());
+  if (!model)
+    return expectOneLine(model.failure());
+  if (*model)
+    readAll(**model, std::numeric_limits<size_t>::max() / 2); // entries may be the same file
 }
 
 // Magic and version are given, unless the input begins with '!'.
 void runGguf(std::string_view input) {
   if (!input.empty() && input[0] == '!')
-    return readAll(input.substr(1));
-  readAll(std::string("GGUF\x03\0\0\0", 8) + std::string(input));
+    return readFile(input.substr(1));
+  readFile(std::string("GGUF\x03\0\0\0", 8) + std::string(input));
+}
+
+// A .bin of ids, or a .safetensors, if it begins with '{'. The program takes rows of 4 ids, of a vocabulary
+// of 99.
+void runTrainingData(std::string_view input) {
+  static const Folder folder;
+  bool isTable = input.substr(0, 1) == "{";
+  std::string name = isTable ? "data.safetensors" : "data.bin";
+  folder.write(name, isTable ? safetensorsOf(input) : std::string(input));
+  auto rows = data::TokenRows::open(folder.path() + "/" + name, 3, 99);
+  if (!rows)
+    return expectOneLine(rows.failure());
+  for (int64_t row = 0; row < (*rows)->rows(); ++row) {
+    int32_t ids[4];
+    int64_t length = (*rows)->length(row);
+    expect(length >= 0 && length <= 4 && (*rows)->targets(row) < 4, "a row has no more ids than it is long");
+    expect(bool((*rows)->read(row, ids)), "what was checked when it was opened can be read");
+    for (int64_t column = 0; column < 4; ++column)
+      expect(column < length ? ids[column] >= 0 && ids[column] < 99 : ids[column] == -1,
+             "ids are of the vocabulary");
+  }
 }
 
 // The definitions that DType.h gives, element by element.

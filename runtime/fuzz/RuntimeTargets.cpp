@@ -7,6 +7,9 @@ const std::vector<Target> &targets() {
   static const std::vector<Target> all = {
       {"safetensors", runSafetensors},
       {"gguf", runGguf},
+      {"quantized", runQuantized},
+      {"embedded", runEmbedded},
+      {"training-data", runTrainingData},
       {"blocks", runBlocks},
       {"tokenizer-json", runTokenizerJson},
       {"sentencepiece", runSentencePiece},

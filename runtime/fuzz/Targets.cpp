@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sys/mman.h>
@@ -62,6 +63,14 @@ Parts splitAtNul(std::string_view input) {
   if (end == std::string_view::npos)
     return {input, std::nullopt};
   return {input.substr(0, end), input.substr(end + 1)};
+}
+
+std::string safetensorsOf(std::string_view input) {
+  size_t end = input.rfind('}');
+  uint64_t length = end == std::string_view::npos ? input.size() : end + 1;
+  std::string file(sizeof length, '\0');
+  std::memcpy(file.data(), &length, sizeof length);
+  return file.append(input);
 }
 
 std::vector<std::string> wordsOf(std::string_view input) {

@@ -61,11 +61,18 @@ struct Parts {
 };
 Parts splitAtNul(std::string_view input);
 
+// A file of safetensors: its header, and behind the last '}' the tensors' bytes. What no mutation hits, the
+// length of the header, is put before it.
+std::string safetensorsOf(std::string_view input);
+
 // Words of a command line: each is a line of `input`, to its first NUL, as an argument has it.
 std::vector<std::string> wordsOf(std::string_view input);
 
 void runSafetensors(std::string_view input);
 void runGguf(std::string_view input);
+void runQuantized(std::string_view input);
+void runEmbedded(std::string_view input);
+void runTrainingData(std::string_view input);
 void runBlocks(std::string_view input);
 void runTokenizerJson(std::string_view input);
 void runSentencePiece(std::string_view input);

@@ -76,10 +76,18 @@ static void runTokenizerConfig(std::string_view text) {
   auto chat = text::ChatTemplate::load(**model);
   if (!chat)
     return expectOneLine(chat.failure());
+  const jinja::Json names = jinja::Json::parse(conversation);
   text::Conversation one;
-  one.messages = jinja::Json::parse(conversation)["messages"];
-  if (auto rendered = chat->render(one, std::tm{}); !rendered)
-    expectOneLine(rendered.failure());
+  one.messages = names["messages"];
+  one.arguments["enable_thinking"] = text::templateArgument(text.substr(0, 8));
+  for (const char *tools : {"x", "tools"}) { // none, and those that there are
+    one.tools = names[tools];
+    if (auto rendered = chat->render(one, std::tm{}); !rendered)
+      expectOneLine(rendered.failure());
+  }
+  chat->reads("enable_thinking");
+  if (auto other = text::ChatTemplate::load(**model, "tool_use"); !other)
+    expectOneLine(other.failure());
 }
 
 // A template, and behind a NUL the names that it may use, as JSON; without them a conversation with tools.

@@ -63,13 +63,17 @@ Status joinBlocksAndScales(std::vector<TensorInfo> &tensors, const std::string &
                      "its shape " + shapeText(shape) + " is not that of " + partner.name + ", " +
                          shapeText(partner.shape) + ", with " + std::to_string(nibbleBytes) + " behind",
                      isItWhole};
-    rows.back() *= blockSize; // at most twice the bytes that there are
+    // Beside a size of zero no bytes bound the others.
+    if (__builtin_mul_overflow(rows.back(), blockSize, &rows.back()))
+      return Failure{cannotReadModel, where + ", tensor " + tensor.name,
+                     "its shape " + shapeText(shape) + " is impossibly large", isItWhole};
     tensor.blocks = std::make_shared<ApartBlocks>(tensor, partner.data);
     tensor.data = nullptr;
     tensor.dtype = DType::MXFP4;
     tensor.shape = std::move(rows);
     if (!computeSizes(tensor))
-      return Failure{cannotReadModel, where + ", tensor " + tensor.name, "it is impossibly large", isItWhole};
+      return Failure{cannotReadModel, where + ", tensor " + tensor.name,
+                     "its shape " + shapeText(tensor.shape) + " is impossibly large", isItWhole};
     taken.insert(partner.name);
   }
   std::vector<TensorInfo> kept;

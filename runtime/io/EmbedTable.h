@@ -22,6 +22,8 @@ struct EmbedTable {
 // What stands right behind an executable's own bytes if it carries a model; it tells one that was cut short
 // from one without a model.
 constexpr std::string_view embedBegin = "TSRBGN01";
+// The last 8 bytes of one that carries a model; before them two words say where the table is.
+constexpr std::string_view embedMagic = "TSRWGT01";
 // Whether the last bytes are those of a trailer.
 bool endsLikeEmbedded(std::string_view file);
 

@@ -252,6 +252,8 @@ private:
     if (scale->dtype != DType::F32 && scale->dtype != DType::BF16 && scale->dtype != DType::F16)
       return fail(scale->name, std::string("type ") + dtypeName(scale->dtype) + " is not that of a scale");
     const int64_t rows = codes.shape[0], columns = codes.shape[1];
+    if (rows > INT32_MAX || columns > INT32_MAX) // beside a size of zero no bytes bound the other
+      return fail(codes.name, "its shape " + shapeText(codes.shape) + " is impossibly large");
     int64_t blockRows = std::max<int64_t>(rows, 1), blockColumns = std::max<int64_t>(columns, 1);
     if (quantization_.blockRows && scale->shape.size() == 2) {
       blockRows = quantization_.blockRows;

@@ -180,7 +180,7 @@ std::string formatPercent(Heap &heap, std::string_view format, const Value &valu
       TextBuilder text(heap);
       type == 's' ? appendText(text, value) : appendRepr(text, value);
       pad(out, field, "", cut(text.text, field.precision));
-    } else if (std::strchr("diuxXoeEfFgG", type)) {
+    } else if (type && std::strchr("diuxXoeEfFgG", type)) {
       bool wantsInteger = std::strchr("diuxXo", type) != nullptr;
       if (!value.isNumber() || (value.is(Kind::Float) && std::strchr("xXo", type)))
         fail(std::string("'%") + type + "' wants a number, not " + typeName(value));
@@ -228,7 +228,7 @@ Field readSpecification(std::string_view text) {
   field.comma = takes(',');
   if (takes('.'))
     field.precision = readCount(text, at, maxPrecision);
-  if (at < text.size() && std::strchr("sdxXobeEfFgG%", text[at]))
+  if (at < text.size() && text[at] && std::strchr("sdxXobeEfFgG%", text[at]))
     field.type = text[at++];
   if (at != text.size())
     fail("a format asks for a form that is not supported: " + std::string(text));
@@ -324,7 +324,7 @@ Value formatBraces(Interpreter &in, const Value &self, Arguments &arguments) {
     }
     char conversion = 0;
     if (size_t mark = field.find('!'); mark != field.npos) {
-      if (field.size() != mark + 2 || !std::strchr("sr", field[mark + 1]))
+      if (field.size() != mark + 2 || (field[mark + 1] != 's' && field[mark + 1] != 'r'))
         fail("a format knows the conversions !s and !r only");
       conversion = field[mark + 1];
       field = field.substr(0, mark);

@@ -70,11 +70,9 @@ std::vector<AddedTokens::Match> AddedTokens::findAll(std::string_view text) cons
           (end < text.size() && isWord(scanUtf8(text.substr(end)).codepoint)))
         continue;
     }
-    if (token->lstrip) {
-      for (size_t before = begin; before > 0 && isSpace(characterBefore(text, before));)
+    if (token->lstrip)
+      for (size_t before = begin; before > taken && isSpace(characterBefore(text, before));)
         begin = before;
-      begin = std::max(begin, taken);
-    }
     if (token->rstrip)
       while (end < text.size()) {
         Utf8Scan scan = scanUtf8(text.substr(end));

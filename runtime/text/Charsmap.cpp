@@ -2,9 +2,12 @@
 
 #include "Unicode.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tessera::text {
+
+static constexpr size_t longestRule = 256; // of what it replaces, in bytes; those of models have 20
 
 std::optional<Charsmap> Charsmap::read(std::string_view blob) {
   uint32_t bytes = 0; // of the double array; the file is little-endian, as all machines we know
@@ -23,13 +26,13 @@ std::optional<Charsmap> Charsmap::read(std::string_view blob) {
 }
 
 // Calls visit(rule) for each rule that `text` begins with, the shortest first, until it returns false. Walks
-// no further than `text`, whatever the array holds.
+// no further than `text` and the longest rule, whatever the array holds: a damaged one can lead in circles.
 template <typename Visit> void Charsmap::forEachPrefix(std::string_view text, Visit visit) const {
   // A unit: its label in the low byte (or a value, with the highest bit), bit 8 says that a value hangs below
   // it, and how far its children are.
   auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); };
   size_t node = offset(units_[0]);
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = 0; i < std::min(text.size(), longestRule); ++i) {
     uint8_t byte = static_cast<uint8_t>(text[i]);
     node ^= byte;
     if (byte == 0 || node >= units_.size())
@@ -43,7 +46,8 @@ template <typename Visit> void Charsmap::forEachPrefix(std::string_view text, Vi
     if (node >= units_.size())
       return;
     size_t begin = units_[node] & 0x7FFFFFFF;
-    if (begin >= texts_.size())
+    // A text that began within a character would not be UTF-8, as the steps behind this one take for granted.
+    if (begin >= texts_.size() || (static_cast<uint8_t>(texts_[begin]) & 0xC0) == 0x80)
       return;
     if (!visit(Rule{i + 1, std::string_view(texts_.data() + begin)}))
       return;
@@ -62,10 +66,11 @@ std::optional<Charsmap::Rule> Charsmap::shortest(std::string_view text) const {
   return found;
 }
 
-Result<std::string> Charsmap::replaceGraphemes(std::string_view text, const Regex &graphemes) const {
+Result<std::string> Charsmap::replaceGraphemes(std::string_view text, const Regex &graphemes,
+                                               size_t most) const {
   std::string out;
   Status status = graphemes.forEachMatch(text, [&](size_t begin, size_t end) {
-    if (out.size() > 64 * text.size() + 65536) // the caller refuses it
+    if (out.size() > most)
       return;
     std::string_view grapheme = text.substr(begin, end - begin);
     if (grapheme.size() < 6)

@@ -25,8 +25,8 @@ public:
 
   // `text` as Hugging Face's `Precompiled` makes it: grapheme by grapheme, where one of less than 6 bytes
   // that begins with a rule is replaced as a whole, and others character by character. Stops when the result
-  // is more than 64 times (and 64 KiB) longer.
-  Result<std::string> replaceGraphemes(std::string_view text, const Regex &graphemes) const;
+  // is longer than `most` bytes.
+  Result<std::string> replaceGraphemes(std::string_view text, const Regex &graphemes, size_t most) const;
 
 private:
   template <typename Visit> void forEachPrefix(std::string_view text, Visit visit) const;

@@ -16,7 +16,8 @@ struct Sources {
 } // namespace
 
 // {"bos_token": "<s>", "eos_token": {"content": "</s>", ...}, ...}
-static void readSpecialTokens(const nlohmann::json &config, jinja::Json &tokens) {
+static Status readSpecialTokens(const nlohmann::json &config, const std::string &where, jinja::Json &tokens) {
+  constexpr size_t most = 1000; // each is looked for among those before it; models have eight
   const std::string ending = "_token";
   for (const auto &[name, value] : config.items()) {
     if (name.size() <= ending.size() || name.compare(name.size() - ending.size(), ending.size(), ending) != 0)
@@ -24,9 +25,13 @@ static void readSpecialTokens(const nlohmann::json &config, jinja::Json &tokens)
     const nlohmann::json *text = &value;
     if (value.is_object() && value.contains("content"))
       text = &value["content"];
+    if (tokens.size() == most)
+      return Failure{cannotRead, where, "it has more than " + std::to_string(most) + " special tokens",
+                     "correct that file"};
     if (text->is_string())
       tokens[name] = text->get<std::string>();
   }
+  return {};
 }
 
 // A text, or [{"name": ..., "template": ...}, ...].
@@ -60,7 +65,8 @@ static Status readDirectory(const io::ModelFile &model, Sources &sources) {
     if (parsed->is_object())
       json = parsed.take();
   }
-  readSpecialTokens(json, sources.specialTokens);
+  if (Status status = readSpecialTokens(json, config, sources.specialTokens); !status)
+    return status;
   if (const std::string_view *text = model.text("chat_template.jinja")) {
     sources.where = model.path() + "/chat_template.jinja";
     sources.texts["default"] = std::string(*text);

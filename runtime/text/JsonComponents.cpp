@@ -1,6 +1,8 @@
 // What tokenizer.json says of normalizers and pre-tokenizers.
 #include "JsonComponents.h"
 
+#include "Unicode.h"
+
 namespace tessera::text {
 
 using nlohmann::json;
@@ -24,6 +26,10 @@ std::string JsonReader::text(const json &object, const char *name) {
   return value && value->is_string() ? value->get<std::string>() : std::string();
 }
 
+bool JsonReader::isCharacter(std::string_view text) {
+  return !text.empty() && scanUtf8(text).length == text.size();
+}
+
 Result<std::string> JsonReader::pattern(const json &component, const std::string &of) {
   const json *value = member(component, "pattern");
   std::string regex = value ? text(*value, "Regex") : "", literal = value ? text(*value, "String") : "";
@@ -34,6 +40,11 @@ Result<std::string> JsonReader::pattern(const json &component, const std::string
 
 Status JsonReader::eachPart(const json &component, const char *kind, const char *name,
                             const std::function<Status(const json &)> &visit) {
+  // Each takes its time on every text, and may make it longer.
+  if (++parts_ > kMostParts)
+    return builder_.failure("its " + std::string(kind) + " brings it to more than " +
+                                std::to_string(kMostParts) + " parts",
+                            "is the file whole?");
   if (text(component, "type") != "Sequence")
     return visit(component);
   const json *parts = member(component, name);
@@ -200,7 +211,7 @@ Status JsonReader::addSplit(const json &component) {
 // Files from before 2023 say add_prefix_space instead of prepend_scheme.
 Status JsonReader::addMetaspace(const json &component) {
   std::string blank = text(component, "replacement"), scheme = text(component, "prepend_scheme");
-  if (blank.empty())
+  if (!isCharacter(blank))
     return damaged("the replacement of the pre_tokenizer Metaspace");
   if (scheme.empty())
     scheme = flag(component, "add_prefix_space", true) ? "always" : "never";

@@ -22,6 +22,7 @@ private:
   // A flag that must be true or false where it is present.
   bool flag(const json &object, const char *name, bool byDefault);
   static std::string text(const json &object, const char *name); // "" where it is none
+  static bool isCharacter(std::string_view text);                // one, of valid UTF-8
   Status checked() { return problem_ ? Status(*problem_) : Status(); }
   Failure unsupported(const std::string &kind, const std::string &type) {
     return builder_.unsupported(kind + (type.empty() ? " without a type" : " " + type));
@@ -56,6 +57,8 @@ private:
   const json &root_;
   TokenizerBuilder builder_;
   std::optional<Failure> problem_;
+  static constexpr int kMostParts = 256; // of all components; models have some twenty
+  int parts_ = 0;
 };
 
 } // namespace tessera::text

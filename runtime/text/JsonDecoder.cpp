@@ -10,7 +10,7 @@ namespace tessera::text {
 using nlohmann::json;
 
 namespace {
-constexpr size_t mostBytes = size_t(256) << 20; // a rule may replace a letter by a megabyte
+constexpr size_t mostBytes = size_t(64) << 20; // a rule may replace a letter by a megabyte
 
 std::string replaced(std::string_view text, std::string_view what, std::string_view with) {
   std::string out;
@@ -86,7 +86,7 @@ Status JsonReader::readDecoder() {
         return status;
       if (type == "Metaspace") {
         std::string blank = text(part, "replacement"), scheme = text(part, "prepend_scheme");
-        if (blank.empty())
+        if (!isCharacter(blank))
           return damaged("the replacement of the decoder Metaspace");
         if (scheme.empty() ? flag(part, "add_prefix_space", true) : scheme != "never")
           ends.allOfFirst = " ";
@@ -119,13 +119,17 @@ Status JsonReader::readDecoder() {
   size_t bytes = 0;
   for (size_t id = 0; id < printed.size(); ++id) {
     std::string token(printed[int32_t(id)]);
-    for (const auto &step : steps)
+    for (const auto &step : steps) {
       token = step(token);
+      bytes += token.size(); // what one makes longer the next may make short again
+      if (bytes > mostBytes)
+        break;
+    }
     if (bytesAreJoined)
       if (std::optional<uint8_t> byte = byteOfToken(token))
         token.assign(1, char(*byte));
     if ((bytes += token.size()) > mostBytes)
-      return builder_.failure("its decoder makes more than 256 MiB of its tokens");
+      return builder_.failure("its decoder makes more than 64 MiB of its tokens");
     changed.set(int32_t(id), token);
   }
   printed = std::move(changed);

@@ -4,28 +4,23 @@
 
 namespace tessera::text {
 
-// A rule may replace a letter by a megabyte.
-static Failure tooLong() {
-  return {"cannot tokenize", "", "the normalized text is more than 64 times as long", "use a shorter text"};
-}
-
 void Normalizer::addForm(UnicodeForm form) {
-  add([form](std::string_view text, bool &) -> Result<std::string> { return toForm(text, form); });
+  add([form](std::string_view text, size_t, bool &) -> Result<std::string> { return toForm(text, form); });
 }
 
 void Normalizer::addLowercase() {
-  add([](std::string_view text, bool &) -> Result<std::string> { return toLower(text); });
+  add([](std::string_view text, size_t, bool &) -> Result<std::string> { return toLower(text); });
 }
 
 void Normalizer::addStripAccents() {
-  add([](std::string_view text, bool &losesFront) -> Result<std::string> {
+  add([](std::string_view text, size_t, bool &losesFront) -> Result<std::string> {
     losesFront |= !text.empty() && isMark(scanUtf8(text).codepoint);
     return withoutMarks(text);
   });
 }
 
 void Normalizer::addStrip(bool left, bool right) {
-  add([left, right](std::string_view text, bool &losesFront) -> Result<std::string> {
+  add([left, right](std::string_view text, size_t, bool &losesFront) -> Result<std::string> {
     size_t begin = text.size(), end = 0; // of what is no space
     for (size_t at = 0; at < text.size();) {
       Utf8Scan scan = scanUtf8(text.substr(at));
@@ -45,17 +40,17 @@ void Normalizer::addStrip(bool left, bool right) {
 }
 
 void Normalizer::addPrepend(std::string prefix) {
-  add([prefix = std::move(prefix)](std::string_view text, bool &) -> Result<std::string> {
+  add([prefix = std::move(prefix)](std::string_view text, size_t, bool &) -> Result<std::string> {
     return text.empty() ? std::string() : prefix + std::string(text);
   });
 }
 
 void Normalizer::addReplace(std::unique_ptr<Regex> pattern, std::string content) {
   std::shared_ptr<Regex> shared = std::move(pattern);
-  add([shared, content = std::move(content)](std::string_view text, bool &losesFront) -> Result<std::string> {
+  add([shared, content = std::move(content)](std::string_view text, size_t most,
+                                             bool &losesFront) -> Result<std::string> {
     std::string out;
     size_t at = 0;
-    const size_t most = 64 * text.size() + 65536;
     Status status = shared->forEachMatch(text, [&](size_t begin, size_t end) {
       losesFront |= begin == 0 && content.empty();
       if (out.size() <= most) {
@@ -66,8 +61,6 @@ void Normalizer::addReplace(std::unique_ptr<Regex> pattern, std::string content)
     });
     if (!status)
       return status.takeFailure();
-    if (out.size() > most)
-      return tooLong();
     out += text.substr(at);
     return out;
   });
@@ -75,23 +68,25 @@ void Normalizer::addReplace(std::unique_ptr<Regex> pattern, std::string content)
 
 void Normalizer::addCharsmap(Charsmap map, std::unique_ptr<Regex> graphemes) {
   std::shared_ptr<Regex> shared = std::move(graphemes);
-  add([map = std::move(map), shared](std::string_view text, bool &losesFront) -> Result<std::string> {
+  add([map = std::move(map), shared](std::string_view text, size_t most,
+                                     bool &losesFront) -> Result<std::string> {
     if (!text.empty())
       if (std::optional<Charsmap::Rule> rule = map.shortest(text))
         losesFront |= rule->replacement.empty();
-    Result<std::string> result = map.replaceGraphemes(text, *shared);
-    if (result && result->size() > 64 * text.size() + 65536)
-      return tooLong();
-    return result;
+    return map.replaceGraphemes(text, *shared, most);
   });
 }
 
 Result<std::string> Normalizer::apply(std::string_view text, bool &losesFront) const {
   std::string now(text);
+  const size_t most = 64 * text.size() + 65536; // a rule may replace a letter by a megabyte
   for (const Step &step : steps_) {
-    Result<std::string> next = step(now, losesFront);
+    Result<std::string> next = step(now, most, losesFront);
     if (!next)
       return next;
+    if (next->size() > most)
+      return Failure{"cannot tokenize", "", "the normalized text is more than 64 times as long",
+                     "use a shorter text"};
     now = next.take();
   }
   return now;

@@ -11,8 +11,9 @@ namespace tessera::text {
 
 class Normalizer {
 public:
-  // What a step makes of a text; `losesFront` is set if nothing is left of the text's first character.
-  using Step = std::function<Result<std::string>(std::string_view text, bool &losesFront)>;
+  // What a step makes of a text; `losesFront` is set if nothing is left of the text's first character. What
+  // is longer than `most` bytes is refused: a step need not go on there.
+  using Step = std::function<Result<std::string>(std::string_view text, size_t most, bool &losesFront)>;
 
   void add(Step step) { steps_.push_back(std::move(step)); }
   void addForm(UnicodeForm form);
@@ -24,6 +25,7 @@ public:
   void addCharsmap(Charsmap map, std::unique_ptr<Regex> graphemes); // as Hugging Face applies it
   bool empty() const { return steps_.empty(); }
 
+  // Fails if all steps together make a text more than 64 times (and 64 KiB) longer.
   Result<std::string> apply(std::string_view text, bool &losesFront) const;
 
 private:

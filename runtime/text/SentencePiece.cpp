@@ -33,19 +33,19 @@ void setPrintedPiece(TokenizerBuilder &builder, int32_t id, std::string_view pie
 static void addNormalization(Normalizer &normalizer, std::optional<Charsmap> map,
                              const SentencePieceModel &model) {
   bool addPrefix = model.addPrefix && !model.onlyFirstPrefix, removeExtra = model.removeExtraSpaces;
-  normalizer.add([map = std::move(map), addPrefix, removeExtra](std::string_view text,
+  normalizer.add([map = std::move(map), addPrefix, removeExtra](std::string_view text, size_t most,
                                                                 bool &losesFront) -> Result<std::string> {
     std::string mapped;
     if (map) {
-      for (size_t at = 0; at < text.size();) {
+      for (size_t at = 0; at < text.size() && mapped.size() <= most;) {
         std::string_view rest = text.substr(at);
         std::optional<Charsmap::Rule> rule = map->longest(rest);
         size_t length = rule ? rule->length : scanUtf8(rest).length;
         mapped += rule ? rule->replacement : rest.substr(0, length);
         at += length;
-        if (mapped.size() > 64 * text.size() + 65536)
-          return Failure{"cannot tokenize", "", "the normalized text is more than 64 times as long", ""};
       }
+      if (mapped.size() > most)
+        return mapped;
       text = mapped;
     }
     if (removeExtra) {

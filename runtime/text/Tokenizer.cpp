@@ -70,6 +70,10 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addsA
         return Failure{"cannot tokenize", impl_->where,
                        "the vocabulary has no token for the " + described(missing),
                        "leave that character out"};
+    // A normalizer may put much before every stretch.
+    if (ids.size() > 64 * text.size() + 65536)
+      return Failure{"cannot tokenize", impl_->where,
+                     "the text has more than 64 tokens for each of its bytes", "use a shorter text"};
     return {};
   };
   auto normalizeText = [&](std::string_view stretch, size_t begin) -> Status {

@@ -34,9 +34,17 @@ Status TokenizerBuilder::reserveId(int64_t id) {
   return {};
 }
 
+Failure TokenizerBuilder::tooLong(int64_t id) const {
+  return failure("the token " + std::to_string(id) + " is longer than " + std::to_string(kLongestToken) +
+                     " bytes",
+                 "is the file whole?");
+}
+
 Status TokenizerBuilder::addToken(std::string_view text, int64_t id, bool inTable) {
   if (Status status = reserveId(id); !status)
     return status;
+  if (text.size() > kLongestToken)
+    return tooLong(id);
   if (taken_[size_t(id)])
     return failure("the token id " + std::to_string(id) + " is in the vocabulary twice",
                    "is the file whole?");
@@ -79,6 +87,8 @@ Status TokenizerBuilder::addMerge(Bpe &bpe, std::string_view left, std::string_v
 Status TokenizerBuilder::addAdded(AddedToken token) {
   if (token.content.empty())
     return failure("an added token has no text");
+  if (token.content.size() > kLongestToken)
+    return tooLong(token.id);
   if (Status status = reserveId(token.id); !status)
     return status;
   taken_[size_t(token.id)] = true;
@@ -135,6 +145,8 @@ Result<std::unique_ptr<Tokenizer>> TokenizerBuilder::finish() {
       token.content = content.take();
       if (token.content.empty())
         return failure("nothing is left of an added token when it is normalized");
+      if (token.content.size() > kLongestToken)
+        return tooLong(token.id);
     }
     bool normalized = token.normalized;
     impl().added[normalized].add(std::move(token));

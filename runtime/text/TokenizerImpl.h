@@ -37,6 +37,9 @@ struct Tokenizer::Impl {
   TextEnds ends;
 };
 
+// Those of models have at most some hundred bytes.
+constexpr size_t kLongestToken = 4096;
+
 // Fills a Tokenizer. Calls in this order: expectTokens; addToken for the whole vocabulary; one of use...;
 // addAdded; finish.
 class TokenizerBuilder {
@@ -52,7 +55,8 @@ public:
   // Byte-level vocabularies spell bytes in an alphabet of their own (Unicode.h).
   void setByteLevel() { byteLevel_ = true; }
   bool isByteLevel() const { return byteLevel_; }
-  // Ids may come in any order. inTable: it is found by its text.
+  // Ids may come in any order. inTable: it is found by its text. Tokens of more than kLongestToken bytes are
+  // refused: how long a text takes goes with the longest.
   Status addToken(std::string_view text, int64_t id, bool inTable = true);
   // Both parts and their concatenation must be in the vocabulary.
   Status addMerge(Bpe &bpe, std::string_view left, std::string_view right, int32_t rank);
@@ -68,6 +72,7 @@ public:
   Result<std::unique_ptr<Tokenizer>> finish();
 
 private:
+  Failure tooLong(int64_t id) const;
   Status reserveId(int64_t id);
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unordered_map<std::string, int32_t> odd_; // byte-level vocabularies: texts outside of the alphabet

@@ -6,6 +6,7 @@
 #include "Unicode.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 namespace tessera::text {
@@ -220,7 +221,8 @@ private:
   bool readScores() {
     return eachValue([&] {
       double score = 0;
-      if (!take('[') || !readString(text_.tokens) || !take(',') || !readNumber(score) || !take(']'))
+      if (!take('[') || !readString(text_.tokens) || !take(',') || !readNumber(score) ||
+          !std::isfinite(score) || !take(']')) // from_chars knows "inf" and "nan"
         return damaged("an entry of \"vocab\"");
       text_.scores.push_back(score);
       return true;

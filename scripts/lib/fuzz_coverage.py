@@ -15,25 +15,31 @@ LEAST = 80
 COMPILER = ("compile-flags", "import", "import-gguf", "program")
 # Targets, and the files that read what they give.
 READERS = [
-    (("safetensors",), ["runtime/io/Safetensors.cpp"]),
+    (("safetensors",), ["runtime/io/Safetensors.cpp", "runtime/io/BlocksApart.cpp"]),
+    (("quantized",), ["runtime/io/Quantization.cpp", "runtime/io/QuantizedSafetensors.cpp"]),
+    (("embedded",), ["runtime/io/EmbedTable.cpp"]),
+    (("training-data",), ["runtime/data/TokenRows.cpp"]),
     (("gguf",), ["runtime/io/Gguf.cpp"]),
     (("blocks",), ["runtime/io/DTypeBlocks.cpp"]),
-    (("config", "safetensors", "gguf"), ["runtime/io/HuggingFaceDirectory.cpp", "runtime/io/Json.cpp", "runtime/io/ModelFile.cpp", "runtime/text/EndTokens.cpp"]),
+    (("config", "safetensors", "gguf", "quantized", "embedded"), ["runtime/io/HuggingFaceDirectory.cpp", "runtime/io/Json.cpp", "runtime/io/ModelFile.cpp", "runtime/text/EndTokens.cpp"]),
     (("tokenizer-json",), ["runtime/text/TokenizerJson.cpp", "runtime/text/JsonComponents.cpp", "runtime/text/JsonDecoder.cpp"]),
     (("sentencepiece",), ["runtime/text/SentencePieceFile.cpp", "runtime/text/SentencePiece.cpp"]),
-    (("gguf", "tokenizer-json", "sentencepiece"), ["runtime/text/TokenizerGguf.cpp", "runtime/text/TokenizerBuilder.cpp", "runtime/text/Charsmap.cpp"]),
+    (("gguf", "tokenizer-json", "sentencepiece"), ["runtime/text/TokenizerGguf.cpp", "runtime/text/TokenizerBuilder.cpp", "runtime/text/Charsmap.cpp",
+                                                     "runtime/text/GgufSplits.cpp"]),
     (("text", "tokenizer-json", "sentencepiece", "gguf"),
-     [f"runtime/text/{name}.cpp" for name in ("AddedTokens", "Bpe", "Normalizer", "PreTokenizer", "Regex", "ScoredBpe", "Tokenizer", "TokenizerText", "Unigram")]),
+     [f"runtime/text/{name}.cpp" for name in ("AddedTokens", "Bpe", "Normalizer", "PreTokenizer", "Regex", "ScoredBpe", "Tokenizer", "TokenTable",
+                                                "TokenizerText", "Unicode", "UnicodeForms", "Unigram")]),
     (("template",),
      [f"runtime/jinja/{name}.cpp" for name in ("Characters", "Expressions", "FilterNumbers", "FilterSequences", "FilterText", "FormatText", "Globals", "Lexer", "Operations",
-                                               "ParseExpressions", "ParseStatements", "Statements", "Template", "Tests", "TextMethods", "Value", "ValueText")]
-     + ["runtime/text/ChatTemplate.cpp"]),
+                                               "ParseExpressions", "ParseStatements", "Statements", "Template", "Tests", "TextMethods", "Value", "ValueText")]),
+    (("template", "gguf"), ["runtime/text/ChatTemplate.cpp"]),
     (("schedule",), ["runtime/schedule/Text.cpp", "runtime/schedule/Validate.cpp"]),
     (("command-line",), [f"runtime/app/{name}.cpp" for name in ("FlagValues", "GenerateFlags", "Options", "TrainFlags")]),
     (("import",), ["lib/Import/HuggingFace/DecoderJson.cpp", "lib/Import/HuggingFace/JsonSettings.cpp", "lib/Import/HuggingFace/RotaryJson.cpp"]),
     (("import-gguf",), ["lib/Import/GGUF/GgufSettings.cpp", "lib/Import/GGUF/RotaryGguf.cpp"]),
-    (("import", "import-gguf"), ["lib/Import/Import.cpp", "lib/Import/Settings.cpp", "lib/Import/WeightTable.cpp", "lib/Import/ModelConfig.cpp"]),
-    (("program",), ["lib/Pipelines/Frontend.cpp"]),
+    (("import", "import-gguf"), [f"lib/Import/{name}.cpp" for name in ("HeldTypes", "Import", "ModelConfig", "Settings", "WeightTable")]
+     + [f"lib/Import/Families/{name}.cpp" for name in ("Gemma", "Gpt2", "GptNeox", "GptOss", "Granite", "Llama", "Mistral", "Mixtral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "Qwen3Moe", "SmolLM3")]),
+    (("program",), ["lib/Pipelines/Frontend.cpp", "lib/Pipelines/WrittenOut.cpp"]),
     (("compile-flags",), ["lib/Pipelines/CompileOptions.cpp", "lib/Dialect/Dist/Transforms/Annotate/MeshSpec.cpp", "lib/AutoParallel/Machine.cpp"]),
 ]
 

@@ -65,6 +65,14 @@ TEST_F(BlocksApart, ShapesThatContradictEachOther) {
   EXPECT_NE(openFailure(folder).find("with 16 behind"), std::string::npos);
 }
 
+// Beside a size of zero nothing bounds the others: 2^58 blocks would be 2^63 elements.
+TEST_F(BlocksApart, SizesBesideZeroAreCountedToo) {
+  writeModel("[0,288230376151711744,16]", "", "[0,288230376151711744]", "");
+  EXPECT_NE(openFailure(folder).find("its shape [0, 288230376151711744, 16] is impossibly large"),
+            std::string::npos)
+      << openFailure(folder);
+}
+
 // Bytes with such a name alone are what they were.
 TEST_F(BlocksApart, BlocksWithoutScalesStayBytes) {
   write("config.json", "{}");

@@ -38,6 +38,42 @@ TEST_F(Gguf, ReadsMetadataOfEveryKind) {
   EXPECT_EQ(m.metadata("none"), nullptr);
 }
 
+TEST_F(Gguf, ReadsNumbersOfEveryWidth) {
+  const std::pair<uint32_t, std::string> numbers[] = {{U8, raw(uint8_t(200))},
+                                                      {1, raw(int8_t(-2))},
+                                                      {2, raw(uint16_t(60000))},
+                                                      {3, raw(int16_t(-3))},
+                                                      {U32, raw(uint32_t(4e9))},
+                                                      {5, raw(int32_t(-5))},
+                                                      {F32, raw(0.1f)},
+                                                      {Bool, raw(uint8_t(0))},
+                                                      {U64, raw(uint64_t(1e18))},
+                                                      {11, raw(INT64_MIN)},
+                                                      {12, raw(0.1)}};
+  const int64_t integers[] = {200, -2, 60000, -3, 4000000000, -5, 0, 0, 1000000000000000000, INT64_MIN, 0};
+  GgufBytes file;
+  for (const auto &[type, bytes] : numbers) {
+    file.value("one" + std::to_string(type), type, bytes);
+    file.value("two" + std::to_string(type), Array, raw(type) + raw(uint64_t(2)) + bytes + bytes);
+  }
+  auto model = ModelFile::open(write("m.gguf", file.bytes()));
+  ASSERT_TRUE(model) << model.failure().message();
+  for (size_t i = 0; i < std::size(numbers); ++i) {
+    const uint32_t type = numbers[i].first;
+    const GgufValue &one = *(*model)->metadata("one" + std::to_string(type)),
+                    &two = *(*model)->metadata("two" + std::to_string(type));
+    if (type == F32 || type == 12) {
+      const double value = type == F32 ? double(0.1f) : 0.1;
+      EXPECT_EQ(one.floatValue, value);
+      EXPECT_EQ(two.floats, (std::vector<double>{value, value}));
+      continue;
+    }
+    EXPECT_EQ(one.intValue, integers[i]) << type;
+    EXPECT_EQ(two.ints, (std::vector<int64_t>{integers[i], integers[i]})) << type;
+    EXPECT_EQ(two.elementKind, one.kind) << type;
+  }
+}
+
 TEST_F(Gguf, ShapesAreTurnedRowMajorAndRangesCrossBlocks) {
   GgufBytes file;
   file.tensor("w", {64, 3}, 8, 0); // Q8_0: 3 rows of 64

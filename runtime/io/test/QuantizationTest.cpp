@@ -193,6 +193,46 @@ TEST_F(Quantized, FloatsOfEightBitsHaveAScaleForEachBlock) {
   expectFp8(130, 384, 128, 128, 3);
 }
 
+TEST_F(Quantized, TheLastBlockOfARowMayBeCut) {
+  config = {{"quant_method", "fp8"}, {"weight_block_size", {128, 256}}};
+  makeFp8(130, 384);
+  add("w.weight_scale_inv", "F32", {2, 2});
+  for (int64_t i = 0; i < 4; ++i)
+    set("w.weight_scale_inv", i, 1.5f + float(i));
+  expectFp8(130, 384, 128, 256, 2);
+}
+
+// A group is whole blocks, of the longest kind that is.
+TEST_F(Quantized, BlocksAreAsLongAsGroupsAllow) {
+  struct Case {
+    nlohmann::json size; // null: 128
+    int64_t in, group;
+    DType type;
+  };
+  for (const Case &one : {Case{nullptr, 256, 128, DType::INT4_128},
+                          {-1, 128, 128, DType::INT4_128},
+                          {-1, 96, 96, DType::INT4_32},
+                          {256, 512, 256, DType::INT4_128},
+                          {192, 384, 192, DType::INT4_64},
+                          {32, 64, 32, DType::INT4_32}}) {
+    parts.clear();
+    config = {{"quant_method", "gptq"}, {"bits", 4}};
+    if (!one.size.is_null())
+      config["group_size"] = one.size;
+    add("w.qweight", "I32", {one.in / 8, 8});
+    add("w.qzeros", "I32", {one.in / one.group, 1});
+    add("w.scales", "F16", {one.in / one.group, 8});
+    for (int64_t g = 0; g < one.in / one.group; ++g)
+      for (int64_t o = 0; o < 8; ++o)
+        set("w.scales", g * 8 + o, floatToHalf(scale(g, o)));
+    std::vector<float> values = weight(one.type, {8, one.in});
+    ASSERT_EQ(values.size(), size_t(8 * one.in));
+    for (int64_t o = 0; o < 8; ++o)
+      for (int64_t i = 0; i < one.in; ++i)
+        ASSERT_EQ(values[size_t(o * one.in + i)], -scale(i / one.group, o)) << o << " " << i;
+  }
+}
+
 TEST_F(Quantized, OrForEachRowOrOne) {
   config = {{"quant_method", "compressed-tensors"}, {"format", "float-quantized"}};
   makeFp8(3, 256);
@@ -235,6 +275,10 @@ TEST_F(Quantized, WhatDoesNotFitIsSaidInOneLine) {
   makeFp8(4, 96);
   add("w.weight_scale", "F32", {});
   expectFailure("rows of 96 are no whole blocks of 128");
+  parts.clear();
+  add("w.weight", "F8_E4M3", {INT64_MAX, 0});
+  add("w.weight_scale", "F32", {});
+  expectFailure("its shape [9223372036854775807, 0] is impossibly large");
 }
 
 // The part that is at fault, not one that is as it should be.

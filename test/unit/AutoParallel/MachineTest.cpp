@@ -24,6 +24,17 @@ TEST(Machine, WrongJsonIsAnError) {
   }
 }
 
+TEST(Machine, DeepJsonIsRefusedBeforeItIsParsed) {
+  // Brackets in a text close nothing, nor do quotes behind a backslash end it.
+  const std::string closing(100000, ']'), opening(100000, '[');
+  for (const std::string &text : {opening, "{\"a\": \"" + closing + "\", \"b\": " + opening,
+                                  "{\"a\": \"\\\"" + closing + "\", \"b\": " + opening}) {
+    std::string error;
+    EXPECT_FALSE(parseMachine(text, error));
+    EXPECT_NE(error.find("nested"), std::string::npos) << error;
+  }
+}
+
 TEST(Machine, StepsCostLatencyAndBytes) {
   Machine machine;
   machine.link = {1e-6, 1e9};

@@ -66,6 +66,8 @@ INSTANTIATE_TEST_SUITE_P(
             "llama",
             R"({"num_hidden_layers": 1073741824, "hidden_size": 1073741824, "intermediate_size": 1073741824})",
             "2^50"},
+        BadSetting{"mixtral", R"({"num_local_experts": 1073741824})",
+                   "it has 1073741824 experts in a layer; implemented: 65536 at most"},
         BadSetting{"llama", R"({"vocab_size": null})", "vocab_size): is missing"},
         BadSetting{"llama", R"({"vocab_size": 2147483648})", "vocab_size"},
         BadSetting{"llama", R"({"max_position_embeddings": -1})", "max_position_embeddings"},

@@ -414,6 +414,11 @@ TEST_F(Families, LongropeHasTwoListsAndTheLongestSequenceChooses) {
   bad = config;
   bad["rope_scaling"]["factor"] = 3.0;
   EXPECT_NE(failure(bad).find("rope_scaling.factor): is 3.0, but"), std::string::npos) << failure(bad);
+  bad = config;
+  bad["original_max_position_embeddings"] = 1; // what it is stretched by is divided by the logarithm of this
+  EXPECT_NE(failure(bad).find("rope_scaling.attention_factor): is missing, and the other settings give none"),
+            std::string::npos)
+      << failure(bad);
 }
 
 TEST_F(Families, GptNeoxTurnsAQuarterOfAHeadUnlessTheFileSays) {
