@@ -2,6 +2,7 @@
 #include "tessera/Execution/Weights.h"
 
 #include "tessera/Execution/Ports.h"
+#include "tessera/runtime/core/LayerNames.h"
 #include "tessera/runtime/io/SafetensorsWriter.h"
 
 #include <limits>
@@ -11,10 +12,7 @@ using namespace mlir;
 namespace tessera {
 
 static std::string tensorName(graph::SourceAttr source, graph::ParameterOp parameter, int64_t layer) {
-  if (!parameter.getStacked())
-    return source.getName().str();
-  auto [before, after] = source.getName().split("{}");
-  return (before + llvm::Twine(layer) + after).str();
+  return parameter.getStacked() ? runtime::layerName(source.getName(), layer) : source.getName().str();
 }
 
 /// Calls `visit(place in the parameter, place in the file tensor)` for all that `source` gives, from place

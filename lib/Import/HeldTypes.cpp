@@ -3,6 +3,7 @@
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
+#include "tessera/runtime/core/LayerNames.h"
 #include "tessera/runtime/io/BlockLayout.h"
 
 using namespace mlir;
@@ -13,11 +14,8 @@ namespace tessera::importer {
 static StringRef blockType(const io::ModelFile &file, graph::ParameterOp parameter, int64_t layer) {
   StringRef type;
   for (auto source : parameter.getSources().getAsRange<graph::SourceAttr>()) {
-    std::string name = source.getName().str();
-    if (parameter.getStacked()) {
-      auto [before, after] = source.getName().split("{}");
-      name = (before + Twine(layer) + after).str();
-    }
+    std::string name =
+        parameter.getStacked() ? runtime::layerName(source.getName(), layer) : source.getName().str();
     const io::TensorInfo *tensor = file.find(name);
     if (!tensor || !io::isQuantized(tensor->dtype))
       return {};

@@ -165,11 +165,19 @@ static Status checkKinds(const ModelConfig &config, const std::string &where) {
     return Failure{"unsupported setting", where,
                    "it has " + std::to_string(config.experts) + " experts in a layer",
                    "implemented: " + std::to_string(kMostExperts) + " at most"};
-  if (size_t bodies = kindPeriod(config).size(); bodies > size_t(kMostBodies))
+  std::vector<LayerRun> runs = layerRuns(config);
+  if (runs.empty())
     return Failure{"unsupported setting", where,
-                   "its layers come in several kinds, in an order that repeats after " +
-                       std::to_string(bodies) + " layers",
-                   "implemented: after " + std::to_string(kMostBodies) + " at most"};
+                   std::to_string(config.layers) + " layers of several kinds in no short order",
+                   "implemented: " + std::to_string(kMostMixedLayers) + " at most"};
+  size_t bodies = 0;
+  for (const LayerRun &run : runs)
+    bodies += run.kinds.size();
+  if (bodies > size_t(kMostBodies))
+    return Failure{"unsupported setting", where,
+                   "its layers come in several kinds, in an order that takes " + std::to_string(bodies) +
+                       " bodies of loops",
+                   "implemented: " + std::to_string(kMostBodies) + " at most"};
   return {};
 }
 

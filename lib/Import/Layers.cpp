@@ -352,30 +352,33 @@ Value normedHead(ModelBuilder &model, const ModelConfig &config, Value x, Norm n
 }
 
 Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, Value x, Norm norm,
-                     llvm::function_ref<Value(Value)> mlp) {
+                     llvm::function_ref<Value(LayerKind, Value)> mlp) {
   auto normedIf = [&](bool here, const char *name, Value h) { return here ? norm(name, h) : h; };
   bool before = config.normPlaces.before, behind = config.normPlaces.behind;
-  auto layer = [&](const Attention &attention, Value h) {
+  auto layer = [&](LayerKind kind, Value h) {
+    Attention attention = Attention::from("layers", config, kind);
     Value mixed = attention(model, normedIf(before, "layers.attention_norm", h));
     mixed = normedIf(behind, "layers.attention_out_norm", mixed);
     h = addResidual(model, h, scaled(model, mixed, config.residualFactor));
-    Value more = normedIf(behind, "layers.mlp_out_norm", mlp(normedIf(before, "layers.mlp_norm", h)));
+    Value more = normedIf(behind, "layers.mlp_out_norm", mlp(kind, normedIf(before, "layers.mlp_norm", h)));
     return addResidual(model, h, scaled(model, more, config.residualFactor));
   };
-  std::vector<std::function<Value(Value)>> bodies;
-  for (LayerKind kind : kindPeriod(config))
-    bodies.push_back(
-        [&, attention = Attention::from("layers", config, kind)](Value h) { return layer(attention, h); });
-  SmallVector<ModelBuilder::Body> period(bodies.begin(), bodies.end());
-  return normedHead(model, config, model.repeat(config.layers, x, period), norm);
+  for (const LayerRun &run : layerRuns(config)) {
+    std::vector<std::function<Value(Value)>> bodies;
+    for (LayerKind kind : run.kinds)
+      bodies.push_back([&layer, kind](Value h) { return layer(kind, h); });
+    SmallVector<ModelBuilder::Body> period(bodies.begin(), bodies.end());
+    x = model.repeat(run, x, period);
+  }
+  return normedHead(model, config, x, norm);
 }
 
 Value gatedDecoder(ModelBuilder &model, const ModelConfig &c) {
   return preNormDecoder(
       model, c, nameResidual(model, embedTokens(model, c)),
       [&](const std::string &name, Value x) { return RmsNorm{name, c.normEps, {}, c.normOffset}(model, x); },
-      [&](Value x) {
-        if (c.experts)
+      [&](LayerKind kind, Value x) {
+        if (c.experts && !kind.isDense)
           return ExpertMlp{"layers",     c.hidden,           c.expertFfn,  c.experts,    c.expertsUsed,
                            c.activation, c.normalizedShares, c.expertBias, c.clampedGate}(model, x);
         return GatedMlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias, c.ffnGranule}(model, x);

@@ -69,7 +69,18 @@ ModelBuilder::ModelBuilder(MLIRContext &context, int64_t batch, int64_t seq, Num
   builder_.setInsertionPointToEnd(entry);
 }
 
-void ModelBuilder::setPlace(StringRef name) { location_ = NameLoc::get(builder_.getStringAttr(name)); }
+static constexpr StringRef kLayers = "layers";
+
+std::string ModelBuilder::nameHere(StringRef name) const {
+  auto [before, after] = name.split('.');
+  if (!scope_ || scope_->isModel || before != kLayers)
+    return name.str();
+  return (before + Twine(scope_->firstLayer) + name.substr(before.size())).str();
+}
+
+void ModelBuilder::setPlace(StringRef name) {
+  location_ = NameLoc::get(builder_.getStringAttr(nameHere(name)));
+}
 
 RankedTensorType ModelBuilder::type(ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, elementType_);
@@ -85,22 +96,24 @@ Value ModelBuilder::addArgument(const Weight &weight) {
 Value ModelBuilder::weight(StringRef name, const Dims &dims, int inDims, Init init) {
   if (Value known = values_.lookup(name))
     return known;
-  if (Value known = scope_ ? scope_->slices.lookup(name) : Value())
+  std::string here = nameHere(name);
+  if (Value known = scope_ ? scope_->slices.lookup(here) : Value())
     return known;
   setPlace(name);
   auto [mean, deviation] = madeUpAs(init, madeUp_);
   if (!scope_)
     return values_[name] = addArgument({name.str(), dims, inDims, /*layers=*/0, mean, deviation});
-  auto it = scope_->stacks.find(name);
+  auto it = scope_->stacks.find(here);
   if (it == scope_->stacks.end()) {
-    Value argument = addArgument({name.str(), dims, inDims, scope_->count, mean, deviation});
+    Value argument = addArgument({here, dims, inDims, scope_->count, mean, deviation, scope_->firstLayer,
+                                  scope_->step, here == name ? std::string() : name.str()});
     // The key outlives the caller's text: it is the name kept in the location.
     StringRef kept = cast<NameLoc>(argument.getLoc()).getName().getValue();
     it = scope_->stacks.insert({kept, Stack{weights_.size() - 1, argument}}).first;
   }
   const Weight &weight = weights_[it->second.weight];
   assert(weight.inDims == inDims && weight.dims.size() == dims.size() && "one stack has one shape");
-  return scope_->slices[name] =
+  return scope_->slices[here] =
              scope_->body->addArgument(type(shapeOf(weight, /*stacked=*/false)), location_);
 }
 
@@ -118,16 +131,25 @@ static void orderSlices(Block *body, ArrayRef<std::pair<StringRef, RankedTensorT
 }
 
 Value ModelBuilder::repeat(int64_t count, Value init, ArrayRef<Body> period) {
+  LayerRun run;
+  run.layers = count;
+  run.kinds.resize(period.size());
+  return repeat(run, init, period);
+}
+
+Value ModelBuilder::repeat(const LayerRun &run, Value init, ArrayRef<Body> period) {
   assert(!scope_ && "repeats do not nest");
-  assert(count >= 1 && !period.empty());
-  setPlace("layers");
-  Location location = location_;
-  period = period.take_front(std::min<size_t>(period.size(), size_t(count)));
+  assert(run.layers >= 1 && !period.empty() && period.size() == run.kinds.size());
+  const int64_t count = run.iterations();
+  const auto step = size_t(run.step());
+  period = period.take_front(std::min<size_t>(period.size(), size_t(run.layers)));
   // The op is made when its stacks are known.
   std::vector<std::unique_ptr<Region>> regions;
   std::vector<llvm::StringMap<Value>> slices;
-  scope_ = Scope{count, nullptr, {}, {}};
-  for (Body make : period) {
+  scope_ = Scope{count, run.isModel, run.first, run.step(), nullptr, {}, {}};
+  setPlace(kLayers);
+  Location location = location_;
+  for (size_t body = 0; body < period.size(); body += step) {
     OpBuilder::InsertionGuard guard(builder_);
     Block *block = &regions.emplace_back(std::make_unique<Region>())->emplaceBlock();
     block->addArgument(RankedTensorType::get({}, builder_.getI32Type()), location);
@@ -135,7 +157,11 @@ Value ModelBuilder::repeat(int64_t count, Value init, ArrayRef<Body> period) {
     scope_->body = block;
     scope_->slices.clear();
     builder_.setInsertionPointToEnd(block);
-    Value next = make(carried);
+    Value next = carried;
+    for (size_t place = 0; place < step; ++place) {
+      scope_->firstLayer = run.first + int64_t(place);
+      next = period[body + place](next);
+    }
     graph::YieldOp::create(builder_, location_, next);
     slices.push_back(std::move(scope_->slices));
   }

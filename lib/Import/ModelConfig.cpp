@@ -94,8 +94,8 @@ std::vector<LayerKind> kindPeriod(const ModelConfig &config) {
 std::vector<LayerKind> slidingBut(int64_t period, int64_t layers) {
   if (period == 0 || period > layers)
     return {{.slides = true}};
-  // More bodies than there may be are not told apart.
-  std::vector<LayerKind> kinds(size_t(std::min(period, kMostBodies + 1)), {.slides = true});
+  // Orders longer than there may be are not told apart.
+  std::vector<LayerKind> kinds(size_t(std::min(period, kMostMixedLayers + 1)), {.slides = true});
   kinds.back().slides = false;
   return kinds;
 }

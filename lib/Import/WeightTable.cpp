@@ -1,6 +1,7 @@
 //===- WeightTable.cpp - Sources of weights and their check ---------------===//
 #include "tessera/Import/WeightTable.h"
 #include "tessera/Support/Shapes.h"
+#include "tessera/runtime/core/LayerNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -50,7 +51,10 @@ static std::pair<int64_t, int64_t> placeInTensor(const Weight &weight, const Wei
                                                  llvm::ArrayRef<Weight> all, const WeightTable &table) {
   int64_t before = 0, total = 0;
   for (const WeightName &other : table.names) {
-    auto it = llvm::find_if(all, [&](const Weight &w) { return w.name == other.parameter; });
+    // Layers of other runs have tensors of their own.
+    auto it = llvm::find_if(all, [&](const Weight &w) {
+      return w.inTables() == other.parameter && w.firstLayer == weight.firstLayer;
+    });
     if (other.tensor != name.tensor || it == all.end())
       continue;
     if (it->name == weight.name)
@@ -95,17 +99,17 @@ static void cutAlternating(WeightSource &source, llvm::ArrayRef<int64_t> out, ll
 
 static constexpr llvm::StringLiteral kExpert = "{expert}";
 
-/// `name` with `number` in place of `place`.
-static std::string withNumber(llvm::StringRef name, llvm::StringRef place, int64_t number) {
+/// `name` with `text` in place of `place`.
+static std::string withText(llvm::StringRef name, llvm::StringRef place, const std::string &text) {
   auto [before, after] = name.split(place);
-  return (before + std::to_string(number) + after).str();
+  return (before + text + after).str();
 }
 
-llvm::SmallVector<std::string> tensorNames(const WeightSource &source, std::optional<int64_t> layer) {
-  std::string pattern = layer ? withNumber(source.tensor, "{}", *layer) : source.tensor;
+llvm::SmallVector<std::string> tensorNames(const WeightSource &source, std::optional<int64_t> slice) {
+  std::string pattern = slice ? runtime::layerName(source.tensor, *slice) : source.tensor;
   llvm::SmallVector<std::string> names;
   for (int64_t expert = 0; expert < source.experts; ++expert)
-    names.push_back(withNumber(pattern, kExpert, expert));
+    names.push_back(withText(pattern, kExpert, std::to_string(expert)));
   if (names.empty())
     names.push_back(pattern);
   return names;
@@ -113,12 +117,14 @@ llvm::SmallVector<std::string> tensorNames(const WeightSource &source, std::opti
 
 WeightSource weightSource(const Weight &weight, llvm::ArrayRef<Weight> all, const WeightTable &table,
                           bool stripPrefix) {
-  const WeightName *name = table.find(weight.name);
+  const WeightName *name = table.find(weight.inTables());
   assert(name && "a family's table names all its weights");
   WeightSource source;
   llvm::StringRef tensor = name->tensor;
   bool stripped = stripPrefix && tensor.consume_front(table.optionalPrefix);
   source.tensor = (stripped ? table.otherPrefix + tensor : tensor).str();
+  if (weight.layers)
+    source.tensor = withText(source.tensor, "{}", runtime::layerPlace(weight.layerStep, weight.firstLayer));
 
   llvm::SmallVector<int64_t> in = sizes(llvm::ArrayRef(weight.dims).take_back(weight.inDims));
   llvm::SmallVector<int64_t> out = sizes(llvm::ArrayRef(weight.dims).drop_back(weight.inDims));
@@ -237,9 +243,9 @@ Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights,
                     llvm::StringRef settings) {
   llvm::StringSet<> used;
   for (auto [weight, source] : llvm::zip_equal(weights, sources)) {
-    for (int64_t layer = 0; layer < std::max<int64_t>(1, weight.layers); ++layer)
+    for (int64_t slice = 0; slice < std::max<int64_t>(1, weight.layers); ++slice)
       for (const std::string &name :
-           tensorNames(source, weight.layers ? std::optional(layer) : std::nullopt)) {
+           tensorNames(source, weight.layers ? std::optional(slice) : std::nullopt)) {
         if (Status s = checkTensor(file, name, source, settings); !s)
           return s;
         used.insert(name);

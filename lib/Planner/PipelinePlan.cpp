@@ -88,6 +88,11 @@ Status planPipeline(ModuleOp graph, CompileOptions &options) {
   if (!loop)
     return badFlag("--mesh=" + options.mesh, "the model has no run of equal layers that could be cut",
                    "use another axis than pp");
+  if (loop->loops > 1)
+    return badFlag("--mesh=" + options.mesh,
+                   "the model's layers are " + std::to_string(loop->loops) +
+                       " runs of different kinds, and stages are cut from one",
+                   "use another axis than pp");
   std::string error;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
   for (const MeshAxis &one : mesh->axes)

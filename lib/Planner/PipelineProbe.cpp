@@ -28,7 +28,8 @@ std::optional<LayerLoop> findLayerLoop(ModuleOp graph) {
   std::optional<LayerLoop> found;
   if (forward && !forward.isExternal())
     for (auto repeat : forward.getBody().front().getOps<graph::RepeatOp>())
-      found = LayerLoop{int64_t(repeat.getCount()), int64_t(repeat.getBodies().size())};
+      found = LayerLoop{int64_t(repeat.getCount()), int64_t(repeat.getBodies().size()),
+                        found ? found->loops + 1 : 1};
   return found;
 }
 

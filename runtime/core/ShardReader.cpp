@@ -8,12 +8,6 @@
 
 namespace tessera::runtime {
 
-std::string layerName(const std::string &pattern, int64_t layer) {
-  std::string name = pattern;
-  size_t at = name.find("{}");
-  return at == std::string::npos ? name : name.replace(at, 2, std::to_string(layer));
-}
-
 std::string tensorName(const ParamSpec &param, const ParamSource &source, int64_t layer) {
   return param.layers ? layerName(source.name, param.firstLayer + layer) : source.name;
 }

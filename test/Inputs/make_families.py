@@ -89,6 +89,15 @@ FAMILIES = {
                   dict(SIZES, num_key_value_heads=2, head_dim=10, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=22,
                        norm_topk_prob=False, rope_parameters=dict(PLAIN, rope_theta=1e6)),
                   dict(rope_theta=1000000.0, rope_scaling=None, num_experts=7), ["rope_parameters", "layer_types", "num_local_experts"]),
+    # Layers without experts: the first one; every other one, so that an order of two comes twice and a half.
+    "qwen3-moe-dense-first": ("Qwen3MoeForCausalLM",
+                              dict(SIZES, num_hidden_layers=5, num_key_value_heads=2, head_dim=10, num_experts=7, num_experts_per_tok=3,
+                                   moe_intermediate_size=22, norm_topk_prob=True, mlp_only_layers=[0], rope_parameters=dict(PLAIN, rope_theta=1e6)),
+                              dict(rope_theta=1000000.0, rope_scaling=None, num_experts=7), ["rope_parameters", "layer_types", "num_local_experts"]),
+    "qwen3-moe-in-turn": ("Qwen3MoeForCausalLM",
+                          dict(SIZES, num_hidden_layers=5, num_key_value_heads=2, head_dim=10, num_experts=5, num_experts_per_tok=2,
+                               moe_intermediate_size=22, norm_topk_prob=True, decoder_sparse_step=2, rope_parameters=dict(PLAIN, rope_theta=1e6)),
+                          dict(rope_theta=1000000.0, rope_scaling=None, num_experts=5), ["rope_parameters", "layer_types", "num_local_experts"]),
     # Gates are clamped, sinks take much of the weight, and yarn's ramp ends between two pairs.
     "gpt-oss": ("GptOssForCausalLM",
                 dict(SIZES, hidden_size=64, intermediate_size=32, num_key_value_heads=2, head_dim=12, num_local_experts=5, num_experts_per_tok=3,
@@ -117,9 +126,9 @@ FAMILIES = {
                       {}, []),
 }
 IN_BLOCKS = {"gpt-oss"}  # experts' weights as MXFP4 in the folder `mxfp4`, and in GGUF
-WITH_GRADIENTS = {"gemma2", "granite", "gpt-neox", "olmo2", "phi4-mini"}  # of all parts that other models do not train
+WITH_GRADIENTS = {"gemma2", "granite", "gpt-neox", "olmo2", "phi4-mini", "qwen3-moe-in-turn"}  # of all parts that other models do not train
 SHORT = {"phi4-mini"}  # two sets of frequencies
-NO_GGUF = {"qwen2-window", "qwen2-upper", "qwen3-window", "gemma3-vision", "gpt-neox-serial"}
+NO_GGUF = {"qwen2-window", "qwen2-upper", "qwen3-window", "qwen3-moe-dense-first", "qwen3-moe-in-turn", "gemma3-vision", "gpt-neox-serial"}
 GGUF_LEAVES_OUT = {"mistral": dict(sliding_window=None), "gemma2": dict(query_pre_attn_scalar=10), "qwen3-moe": dict(norm_topk_prob=True)}  # results of the model that is left stand in the folder `gguf`
 
 
@@ -177,6 +186,15 @@ def generate(model, prompt, count):
     return {"prompt_tokens": prompt, "generated": ids, "min_margin": margin}
 
 
+def by_expert(name, tensor):
+    """The tensor by the checkpoint's names, which has one for each expert where the class has one for all."""
+    prefix, _, kind = name.rpartition(".")
+    kinds = {"gate_up_proj": ["gate_proj", "up_proj"], "down_proj": ["down_proj"]}.get(kind)
+    if not kinds or not prefix.endswith(".experts"):
+        return {name: tensor}
+    return {f"{prefix}.{expert}.{one}.weight": piece for expert, whole in enumerate(tensor) for one, piece in zip(kinds, whole.chunk(len(kinds)))}
+
+
 def gradients_of(model, rows):
     """The mean cross entropy of predicting the next token, and its gradients by the checkpoint's names."""
     tokens = torch.tensor(rows)
@@ -185,7 +203,9 @@ def gradients_of(model, rows):
     loss.backward()
     # The class calls GPT-NeoX's head otherwise than the checkpoints do.
     names = {"lm_head.weight": "embed_out.weight"} if model.config.model_type == "gpt_neox" else {}
-    found = {"grad." + names.get(name, name): weight.grad.float().contiguous() for name, weight in model.named_parameters()}
+    found = {}
+    for name, weight in model.named_parameters():
+        found.update({"grad." + names.get(key, key): gradient.float().contiguous() for key, gradient in by_expert(name, weight.grad).items()})
     model.zero_grad()
     return {"loss": loss.detach().float().reshape(1), **found}
 

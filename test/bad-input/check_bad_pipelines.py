@@ -65,6 +65,8 @@ bad("beyond 64 bits", ["--mesh=pp=2", "--stages=99999999999999999999,2"], r"cann
 bad("stages without pp", ["--mesh=dp=2", "--stages=2,2"], r"cannot compile \(--stages=2,2\): the mesh has no axis pp.*give --mesh=pp=2.*")
 bad("generating: too few layers", ["--mesh=pp=2", "--stages=1,2"], r"cannot cut .*the stages have 3 layers, the model 4; .*", GENERATE)
 bad("generating: a stage too few", ["--mesh=pp=3", "--stages=2,2"], r"cannot compile \(--stages=2,2\): it names 2 stages, and the axis pp has 3 ranks; .*", GENERATE)
+refused("two runs of layers", [args.compiler, os.path.join(args.models, "families", "qwen3-moe-dense-first"), "-o", "out", "--mesh=pp=2"],
+        r"cannot compile \(--mesh=pp=2\): the model's layers are 2 runs of different kinds, and stages are cut from one; use another axis than pp")
 # Schedules.
 bad("no such schedule", ["--mesh=pp=2", "--pipeline=2f2b"], r"cannot .*2f2b.*gpipe.*")
 bad("V of what has one stage", ["--mesh=pp=2", "--pipeline=1f1b:2"], r"cannot .*1f1b:2.*1f1b has one stage a rank; .*")

@@ -131,15 +131,16 @@ struct Head {
 using Norm = llvm::function_ref<mlir::Value(const std::string &name, mlir::Value)>;
 
 /// The decoder that most families are: per layer attention and MLP, each on a normalized copy of the residual
-/// stream x and added to it; the head. Kinds of layers are bodies of their own. Where the config says so,
-/// what is added is normed, too, or it alone. Weights `layers.attention_norm`, `layers.mlp_norm` before the
+/// stream x and added to it; the head. Kinds of layers are bodies of their own, of as many loops as layerRuns
+/// says, and `mlp` makes what a layer of a kind has. Where the config says so, what is added is normed, too,
+/// or it alone. Weights `layers.attention_norm`, `layers.mlp_norm` before the
 /// blocks, `layers.attention_out_norm`, `layers.mlp_out_norm` behind them, `norm` and those of `mlp` and
 /// Attention.
 mlir::Value preNormDecoder(ModelBuilder &model, const ModelConfig &config, mlir::Value x, Norm norm,
-                           llvm::function_ref<mlir::Value(mlir::Value)> mlp);
+                           llvm::function_ref<mlir::Value(LayerKind, mlir::Value)> mlp);
 
-/// The same for families with RMSNorm, a gated MLP or experts that are one, and no learned positions, from
-/// the tokens on.
+/// The same for families with RMSNorm, a gated MLP or experts that are one, or some layers this and others
+/// that, and no learned positions, from the tokens on.
 mlir::Value gatedDecoder(ModelBuilder &model, const ModelConfig &config);
 
 /// The end of any decoder: a norm of x, weight `norm`; logits from `unembedding`, or from the embedding if

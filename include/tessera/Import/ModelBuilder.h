@@ -8,6 +8,7 @@
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Import/Import.h"
+#include "tessera/Import/LayerRuns.h"
 #include "tessera/Import/ModelConfig.h"
 #include "tessera/Import/WeightTable.h"
 
@@ -39,6 +40,10 @@ public:
   /// need not be a multiple of the period, and bodies that no layer would run are left out. Weights asked for
   /// in a body are stacked, [count, dims...].
   mlir::Value repeat(int64_t count, mlir::Value init, llvm::ArrayRef<Body> period);
+  /// Runs the layers of `run`, which `period` makes, one of each of its kinds. Where these do not share
+  /// stacks, the loop has one body with a layer of each. In a run that is not all of the model a weight
+  /// `layers.X` is the stack `layersN.X`, where N is the number of the first layer that it holds.
+  mlir::Value repeat(const LayerRun &run, mlir::Value init, llvm::ArrayRef<Body> period);
 
   /// A value of `shape` in the program's element type.
   mlir::RankedTensorType type(llvm::ArrayRef<int64_t> shape);
@@ -73,12 +78,16 @@ private:
   };
   struct Scope { // a repeat whose bodies are being built
     int64_t count;
-    mlir::Block *body; // the one that is being built
+    bool isModel;             // stacks have the names of weights
+    int64_t firstLayer, step; // of the stacks of the layer that is being built
+    mlir::Block *body;        // the one that is being built
     llvm::MapVector<llvm::StringRef, Stack> stacks;
     llvm::StringMap<mlir::Value> slices; // what `body` takes of them, by name
   };
 
   mlir::Value addArgument(const Weight &weight);
+  /// What the program calls the layers' weight or block `name` in the run that is being built.
+  std::string nameHere(llvm::StringRef name) const;
 
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   mlir::OpBuilder builder_;

@@ -49,11 +49,16 @@ struct Deviations {
   double toResidual = 0.02; ///< of products whose results are added to the stream between blocks
 };
 
-/// In what the attention of a layer may differ from that of others.
+/// In what a layer may differ from others.
 struct LayerKind {
-  bool turns = true;   ///< queries and keys
-  bool slides = false; ///< has `ModelConfig::window`, and turns by `slidingRotary` if there is one
-  bool operator==(const LayerKind &other) const { return turns == other.turns && slides == other.slides; }
+  bool turns = true;    ///< queries and keys
+  bool slides = false;  ///< has `ModelConfig::window`, and turns by `slidingRotary` if there is one
+  bool isDense = false; ///< has an MLP where others have experts
+  bool operator==(const LayerKind &other) const {
+    return turns == other.turns && slides == other.slides && isDense == other.isDense;
+  }
+  /// The two have weights of the same names and shapes.
+  bool hasWeightsOf(const LayerKind &other) const { return isDense == other.isDense; }
 };
 
 /// A gate that is clamped from above, and what it multiplies from both sides: with g = min(gate, limit) and
@@ -83,7 +88,7 @@ struct ModelConfig {
   bool attentionBias = false, mlpBias = false;
   bool inputBias = false; ///< of q, k and v alone
   /// Of layers of experts, in place of an MLP: how many there are, how many a token chooses, and the width of
-  /// each. 0: there are none.
+  /// each. 0: there are none. Layers whose kind says so have an MLP all the same.
   int64_t experts = 0, expertsUsed = 0, expertFfn = 0;
   bool normalizedShares = true;           ///< the chosen experts' shares add up to 1
   bool expertBias = false;                ///< of experts and of what chooses them
@@ -106,12 +111,9 @@ struct ModelConfig {
 
   int64_t group() const { return heads / kvHeads; }
   LayerKind kind(int64_t layer) const {
-    return kinds.empty() ? LayerKind{true, window.has_value()} : kinds[size_t(layer) % kinds.size()];
+    return kinds.empty() ? LayerKind{true, window.has_value(), false} : kinds[size_t(layer) % kinds.size()];
   }
 };
-
-/// Bodies that a program has at most for layers of several kinds: more would cost compile time by depth.
-inline constexpr int64_t kMostBodies = 16;
 
 /// The shortest list of kinds that, again and again, says the same of all layers. The last time it may be cut
 /// short.

@@ -43,8 +43,8 @@ enum class StorageOrder : uint8_t {
 
 struct WeightName {
   llvm::StringRef parameter; ///< our name
-  /// Name in the file; `{}` is the layer's number, and with `{expert}` each expert, the weight's first
-  /// dimension, has a tensor of its own.
+  /// Name in the file; `{}` is the layer's number in the model, and with `{expert}` each expert, the weight's
+  /// first dimension, has a tensor of its own.
   llvm::StringRef tensor;
   StorageOrder order = StorageOrder::OutputMajor;
 };
@@ -77,7 +77,11 @@ struct Weight {
   int64_t layers = 0;      ///< 0: not stacked
   double mean = 0;         ///< what made-up values lie around
   double deviation = 0.02; ///< and their standard deviation
+  /// Of a stack: slice i is of layer firstLayer + i * layerStep.
+  int64_t firstLayer = 0, layerStep = 1;
+  std::string parameter = {}; ///< in tables, where that is not `name`
 
+  llvm::StringRef inTables() const { return parameter.empty() ? name : parameter; }
   int64_t elements() const; ///< of one layer; -1 if more than 2^50
 };
 
@@ -89,9 +93,9 @@ struct WeightSource {
   int64_t experts = 0; ///< so many tensors, `{expert}` in the name; joined along the first dimension. 0: one
 };
 
-/// The names of its tensors, of all layers ("{}") or of one.
+/// The names of its tensors, of all layers (a pattern: LayerNames.h) or of one slice of the stack.
 llvm::SmallVector<std::string> tensorNames(const WeightSource &source,
-                                           std::optional<int64_t> layer = std::nullopt);
+                                           std::optional<int64_t> slice = std::nullopt);
 
 /// The source of `weight`, where `all` are the weights of the model (those that share its tensor decide its
 /// place).

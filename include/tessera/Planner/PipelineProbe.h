@@ -67,9 +67,10 @@ struct StageFigures {
 /// The seconds and messages of the stages of `module`, which are on rung spmd, in their order.
 std::vector<StageFigures> readStages(mlir::ModuleOp module);
 
-/// The loop over layers that @forward of a module on rung graph has.
+/// The loop over layers that @forward of a module on rung graph has: of several the last one.
 struct LayerLoop {
   int64_t layers = 0, period = 1;
+  int64_t loops = 1; ///< how many there are
 };
 /// None: it has no run of equal layers.
 std::optional<LayerLoop> findLayerLoop(mlir::ModuleOp graph);

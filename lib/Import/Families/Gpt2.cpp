@@ -50,7 +50,7 @@ static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
   return preNormDecoder(
       model, c, addResidual(model, words, places, c.drops),
       [&](const std::string &name, mlir::Value x) { return LayerNorm{name, c.normEps}(model, x); },
-      [&](mlir::Value x) {
+      [&](LayerKind, mlir::Value x) {
         return Mlp{"layers", c.hidden, c.ffn, c.activation, c.mlpBias, c.drops, c.ffnGranule}(model, x);
       });
 }

@@ -55,7 +55,7 @@ static mlir::Value build(ModelBuilder &model, const ModelConfig &c) {
   };
   mlir::Value x = nameResidual(model, embedTokens(model, c));
   if (!c.parallelBlocks)
-    return preNormDecoder(model, c, x, norm, mlp);
+    return preNormDecoder(model, c, x, norm, [&](LayerKind, mlir::Value h) { return mlp(h); });
   auto layer = [&](mlir::Value h) {
     mlir::Value mixed = Attention::from("layers", c)(model, norm("layers.attention_norm", h));
     // The two are added first: sharded alike, their partial sums are reduced once.

@@ -1,7 +1,7 @@
 //===- Qwen3Moe.cpp - Qwen3 with experts ----------------------------------===//
 //
-// Qwen3 with experts in place of the MLP of every layer (arXiv 2505.09388). In GGUF their shares always add
-// up to 1, as llama.cpp computes them.
+// Qwen3 with experts in place of the MLP of all layers or some (arXiv 2505.09388). In GGUF all have them, and
+// their shares always add up to 1, as llama.cpp computes them.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Import/DecoderNames.h"
@@ -10,7 +10,10 @@
 #include "tessera/Import/HuggingFace/JsonSettings.h"
 #include "tessera/Import/Layers.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
+
+#include <set>
 
 using namespace tessera;
 using namespace tessera::importer;
@@ -25,6 +28,38 @@ static int64_t readCount(Settings &settings) {
   return count;
 }
 
+/// Which layers have experts: the last one of every `decoder_sparse_step`, but for those of
+/// `mlp_only_layers`. Numbers of no layer mean nothing there.
+static void readSparseLayers(Settings &settings, ModelConfig &c) {
+  int64_t step = settings.size("decoder_sparse_step", 1);
+  std::set<int64_t> listed;
+  if (settings.has("mlp_only_layers"))
+    for (const SettingValue &layer : settings.list("mlp_only_layers")) {
+      settings.require(layer.kind == SettingValue::Kind::Integer, "mlp_only_layers",
+                       "has " + layer.text + ", must hold numbers of layers");
+      if (layer.integer >= 0 && layer.integer < c.layers)
+        listed.insert(layer.integer);
+    }
+  if (step == 1 && listed.empty())
+    return;
+  if (step > c.layers || int64_t(listed.size()) == c.layers) {
+    c.experts = 0;
+    return;
+  }
+  settings.require(c.layers <= kMostMixedLayers, "num_hidden_layers",
+                   "is " + llvm::Twine(c.layers) + ", must be at most " + llvm::Twine(kMostMixedLayers) +
+                       " where some layers have no experts");
+  std::vector<LayerKind> kinds;
+  for (int64_t i = 0; i < std::min(c.layers, kMostMixedLayers); ++i) {
+    LayerKind kind = c.kind(i);
+    kind.isDense = (i + 1) % step != 0 || listed.count(i);
+    kinds.push_back(kind);
+  }
+  if (llvm::all_of(kinds, [](LayerKind kind) { return kind.isDense; }))
+    c.experts = 0;
+  c.kinds = std::move(kinds);
+}
+
 static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   ModelConfig c = readDecoderJson(settings, {.maxPositions = 32768});
   c.attentionBias = settings.flag("attention_bias", false);
@@ -36,10 +71,7 @@ static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   c.normalizedShares = settings.flag("norm_topk_prob", false);
   settings.require(c.expertsUsed <= c.experts, "num_experts_per_tok",
                    "is " + llvm::Twine(c.expertsUsed) + " of " + llvm::Twine(c.experts) + " experts");
-  if (settings.size("decoder_sparse_step", 1) != 1)
-    settings.unsupported("decoder_sparse_step", "1: experts in every layer");
-  if (settings.has("mlp_only_layers") && !settings.list("mlp_only_layers").empty())
-    settings.unsupported("mlp_only_layers", "[]: experts in every layer");
+  readSparseLayers(settings, c);
   return c;
 }
 

@@ -1,6 +1,7 @@
 //===- DecoderJson.cpp - What most families call their settings -----------===//
 #include "tessera/Import/Family.h"
 #include "tessera/Import/HuggingFace/JsonSettings.h"
+#include "tessera/Import/LayerRuns.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -66,10 +67,10 @@ void readUpperWindowJson(Settings &settings, ModelConfig &config) {
     return;
   }
   if (kinds.empty() && window) {
-    if (without != 0 && without != config.layers && config.layers > kMostBodies)
+    if (without != 0 && without != config.layers && config.layers > kMostMixedLayers)
       settings.unsupported("max_window_layers", "a window in all layers or none, if there are more than " +
-                                                    std::to_string(kMostBodies));
-    for (int64_t i = 0; i < std::min(config.layers, kMostBodies); ++i)
+                                                    std::to_string(kMostMixedLayers));
+    for (int64_t i = 0; i < std::min(config.layers, kMostMixedLayers); ++i)
       kinds.push_back({.slides = i >= without});
   }
   if (!llvm::any_of(kinds, slides))

@@ -30,6 +30,17 @@ graph.parameter @q : tensor<3x8xf32> stacked from [#graph.source<"layers.weight"
 
 // -----
 
+// A number is written in one way.
+// expected-error @+1 {{source #0 'layers.{1i+2}.weight' has no layer number ({}), but the parameter is stacked}}
+graph.parameter @q : tensor<3x8xf32> stacked from [#graph.source<"layers.{1i+2}.weight", file = [8]>]
+
+// -----
+
+// expected-error @+1 {{source #0 'layers.{2i+1}.weight' has a layer number, but the parameter is not stacked}}
+graph.parameter @q : tensor<8xf32> from [#graph.source<"layers.{2i+1}.weight", file = [8]>]
+
+// -----
+
 // expected-error @+1 {{expected 'reshape', 'slice' or 'permute', each once and in this order}}
 graph.parameter @q : tensor<8xf32> from [#graph.source<"q", file = [8], permute = [0], reshape = [8]>]
 

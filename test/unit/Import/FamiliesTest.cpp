@@ -175,7 +175,9 @@ TEST_F(Families, QwensWindowIsOffUnlessItIsSwitchedOn) {
   EXPECT_EQ(windows(qwen2(on)), std::vector<int64_t>{0});
   on["max_window_layers"] = 3;
   EXPECT_EQ(windows(qwen2(on)), (std::vector<int64_t>{0, 0, 0, 7}));
-  on["num_hidden_layers"] = 17; // more bodies than there may be
+  on["num_hidden_layers"] = 17; // more bodies than there may be: two loops
+  EXPECT_EQ(windows(qwen2(on)), (std::vector<int64_t>{0, 7}));
+  on["num_hidden_layers"] = 65537;
   EXPECT_NE(failure(qwen2(on)).find("max_window_layers): the value 3"), std::string::npos)
       << failure(qwen2(on));
   json kinds = {{"sliding_window", 7}, {"use_sliding_window", true}};
@@ -206,9 +208,15 @@ TEST_F(Families, KindsOfLayersAreAsManyBodiesAsTheirOrderHas) {
   EXPECT_EQ(windows(of("ssfssfssfs")), (std::vector<int64_t>{7, 7, 0}));
   std::string once(40, 's');
   EXPECT_EQ(windows(of(once)), std::vector<int64_t>{7});
-  once[20] = 'f';
-  EXPECT_NE(failure(of(once)).find("repeats after 21 layers; implemented: after 16"), std::string::npos)
-      << failure(of(once));
+  once[20] = 'f'; // an order of 21: three loops
+  EXPECT_EQ(windows(of(once)), (std::vector<int64_t>{7, 0, 7}));
+  // No part of it comes three times in a row (Thue 1912).
+  std::string never;
+  for (unsigned i = 0; i < 64; ++i)
+    never += llvm::popcount(i) % 2 ? 's' : 'f';
+  EXPECT_NE(failure(of(never)).find("an order that takes 34 bodies of loops; implemented: 16 at most"),
+            std::string::npos)
+      << failure(of(never));
 }
 
 TEST_F(Families, GemmasSettingsAreThoseOfTransformers) {

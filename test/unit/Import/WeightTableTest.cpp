@@ -49,6 +49,26 @@ TEST(WeightSource, SharedTensorIsCutInTheOrderOfTheTable) {
   EXPECT_EQ(s.slice, (Sizes{0, 6, 0, 8, 0, 48}));
 }
 
+// Two runs of layers are named by the same lines: each shares tensors with stacks of its own layers alone.
+TEST(WeightSource, SharedTensorIsThatOfTheRunsLayers) {
+  WeightTable table{{{"k", "l.{}.kv"}, {"v", "l.{}.kv"}}, "", {}};
+  auto ofRun = [](Weight weight, int64_t first, int64_t step) {
+    weight.parameter = weight.name;
+    weight.name = "run" + std::to_string(first) + weight.name;
+    weight.firstLayer = first;
+    weight.layerStep = step;
+    return weight;
+  };
+  std::vector<Weight> all = {ofRun(k, 0, 2), ofRun(k, 1, 2), ofRun(v, 0, 2),
+                             ofRun(v, 1, 2), ofRun(k, 8, 1), ofRun(v, 8, 1)};
+  WeightSource s = weightSource(all[3], all, table, false);
+  EXPECT_EQ(s.tensor, "l.{2i+1}.kv");
+  EXPECT_EQ(s.file, (Sizes{32, 48}));
+  EXPECT_EQ(s.slice, (Sizes{2, 4, 0, 8, 0, 48}));
+  EXPECT_EQ(tensorNames(s, 3)[0], "l.7.kv");
+  EXPECT_EQ(weightSource(all[5], all, table, false).tensor, "l.{i+8}.kv");
+}
+
 TEST(WeightSource, SharedInputMajorTensorIsCutAlongItsColumns) {
   WeightTable table{
       {{"k", "l.{}.kv", StorageOrder::InputMajor}, {"v", "l.{}.kv", StorageOrder::InputMajor}}, "", {}};

@@ -4,6 +4,7 @@
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Dialect/Graph/IR/MeanAttr.h"
+#include "tessera/runtime/core/LayerNames.h"
 
 #include <cmath>
 
@@ -112,7 +113,7 @@ LogicalResult ParameterOp::verify() {
     auto source = cast<SourceAttr>(attr);
     if (source.getName().empty())
       return emitOpError() << "source #" << i << " has an empty name";
-    bool perLayer = source.getName().contains("{}");
+    bool perLayer = runtime::layerPattern(source.getName()).has_value();
     if (perLayer != bool(getStacked()))
       return emitOpError() << "source #" << i << " '" << source.getName() << "' "
                            << (perLayer ? "has a layer number, but the parameter is not stacked"

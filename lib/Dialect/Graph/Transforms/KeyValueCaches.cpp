@@ -5,6 +5,7 @@
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Dialect/Graph/Transforms/PositionWise.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -154,17 +155,52 @@ LogicalResult KeyValueCaches::findIn(RepeatOp repeat) {
   return success();
 }
 
-std::string KeyValueCaches::nameOf(RepeatOp repeat, StringRef suffix, unsigned ordinal) {
-  // Stacked weights are called PREFIX.something.
-  std::string prefix = "layers";
-  if (repeat)
-    for (Value stack : repeat.getStacks())
-      if (auto arg = dyn_cast<BlockArgument>(stack); arg && arg.getOwner() == &function_.getBody().front())
-        if (auto [before, after] = argumentName(function_, arg.getArgNumber()).rsplit('.'); !after.empty()) {
-          prefix = before.str();
-          break;
-        }
-  std::string base = (repeat ? prefix + "." : "") + suffix.str() + (ordinal ? std::to_string(ordinal) : "");
+/// Stacked weights are called PREFIX.something: that of the stack which the fewest ops make `keyOrValue` of,
+/// in a body of `repeat`. A body may hold several layers, whose stacks have prefixes of their own.
+std::string KeyValueCaches::prefixOf(RepeatOp repeat, Value keyOrValue) {
+  auto prefix = [&](Value stack) {
+    auto arg = dyn_cast<BlockArgument>(stack);
+    if (!arg || arg.getOwner() != &function_.getBody().front())
+      return StringRef();
+    auto [before, after] = argumentName(function_, arg.getArgNumber()).rsplit('.');
+    return after.empty() ? StringRef() : before;
+  };
+  llvm::SetVector<Value> reached;
+  reached.insert(keyOrValue);
+  const unsigned firstSlice = 1 + repeat.getInits().size();
+  for (size_t i = 0; i < reached.size(); ++i) {
+    if (Operation *op = reached[i].getDefiningOp()) {
+      if (op->getParentOp() == repeat)
+        reached.insert(op->operand_begin(), op->operand_end());
+      continue;
+    }
+    auto arg = cast<BlockArgument>(reached[i]);
+    if (arg.getOwner()->getParentOp() == repeat && arg.getArgNumber() >= firstSlice)
+      if (StringRef found = prefix(repeat.getStacks()[arg.getArgNumber() - firstSlice]); !found.empty())
+        return found.str();
+  }
+  for (Value stack : repeat.getStacks())
+    if (StringRef found = prefix(stack); !found.empty())
+      return found.str();
+  return "layers";
+}
+
+std::string KeyValueCaches::nameOf(AttentionOp attention, StringRef suffix, unsigned ordinal) {
+  std::string prefix;
+  if (auto repeat = dyn_cast<RepeatOp>(attention->getParentOp())) {
+    auto of = [&](AttentionOp op) {
+      return prefixOf(repeat, suffix == "k_cache" ? op.getKey() : op.getValue());
+    };
+    std::string own = of(attention);
+    ordinal = 0; // among those of the same prefix
+    for (auto other : attention->getBlock()->getOps<AttentionOp>()) {
+      if (other == attention)
+        break;
+      ordinal += of(other) == own;
+    }
+    prefix = own + ".";
+  }
+  std::string base = prefix + suffix.str() + (ordinal ? std::to_string(ordinal) : "");
   llvm::StringSet<> taken;
   for (unsigned arg = 0; arg < function_.getNumArguments(); ++arg)
     taken.insert(argumentName(function_, arg));
@@ -208,7 +244,7 @@ int KeyValueCaches::add(AttentionOp attention, Value keyOrValue, unsigned ordina
     }
   }
   cache.bodies = {body};
-  cache.name = nameOf(repeat, suffix, ordinal);
+  cache.name = nameOf(attention, suffix, ordinal);
   caches_.push_back(cache);
   return int(caches_.size()) - 1;
 }

@@ -77,7 +77,8 @@ private:
   int add(AttentionOp attention, mlir::Value keyOrValue, unsigned ordinal, llvm::StringRef suffix,
           int64_t ring);
   void countLayers();
-  std::string nameOf(RepeatOp repeat, llvm::StringRef suffix, unsigned ordinal);
+  std::string prefixOf(RepeatOp repeat, mlir::Value keyOrValue);
+  std::string nameOf(AttentionOp attention, llvm::StringRef suffix, unsigned ordinal);
   void addPages();
   mlir::LogicalResult checkBlocks();
 

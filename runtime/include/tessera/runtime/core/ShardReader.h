@@ -3,6 +3,7 @@
 #define TESSERA_RUNTIME_CORE_SHARDREADER_H
 
 #include "tessera/runtime/core/CountedRandom.h"
+#include "tessera/runtime/core/LayerNames.h"
 #include "tessera/runtime/core/Manifest.h"
 #include "tessera/runtime/io/BlockLayout.h"
 #include "tessera/runtime/io/ModelFile.h"
@@ -80,8 +81,6 @@ private:
   std::vector<std::unique_ptr<Source>> sources_;
 };
 
-// "layers.{}.w" and 3 -> "layers.3.w".
-std::string layerName(const std::string &pattern, int64_t layer);
 // Of a layer of the parameter as this program has it.
 std::string tensorName(const ParamSpec &param, const ParamSource &source, int64_t layer);
 
