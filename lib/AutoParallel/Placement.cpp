@@ -37,6 +37,25 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
   return strided;
 }
 
+double tessera::chosenShare(llvm::ArrayRef<int64_t> shape, const ChosenRows &chosen, const Sharding &from,
+                            const ReshardPlan &plan) {
+  if (chosen.dim < 0 || plan.steps.empty() || plan.steps.back().kind != StepKind::AllToAll ||
+      plan.steps.back().moves.size() != 1)
+    return 1;
+  const ReshardStep &last = plan.steps.back();
+  const AxisMove &move = last.moves.front();
+  const Sharding &before = plan.steps.size() > 1 ? plan.steps[plan.steps.size() - 2].result : from;
+  bool toExperts = move.to == chosen.dim && move.from < chosen.dim;
+  if ((!toExperts && (move.from != chosen.dim || move.to > chosen.dim)) || before.dims.size() != shape.size())
+    return 1;
+  // Where tokens do not divide, rows of padding would travel that nobody counts.
+  int dim = toExperts ? move.from : move.to;
+  int64_t size = shape[size_t(dim)], shards = (toExperts ? before : last.result).shards(dim),
+          group = axesSize(move.axes), few = (size + shards - 1) / shards,
+          many = (size + shards / group - 1) / (shards / group);
+  return few * group == many ? chosen.share : 1;
+}
+
 /// Of a layer on three axes: asked for one by one, and no reason to hash them again.
 static constexpr size_t kUsualReshards = 1 << 13;
 
@@ -51,12 +70,13 @@ ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine)
   }
 }
 
-int ReshardCosts::numberOf(llvm::ArrayRef<int64_t> shape, double elementBytes) {
+int ReshardCosts::numberOf(llvm::ArrayRef<int64_t> shape, double elementBytes, const ChosenRows &chosen) {
   key.assign({-2, llvm::bit_cast<int64_t>(elementBytes)}); // no sharding's begins so
+  key.append({chosen.dim, llvm::bit_cast<int64_t>(chosen.share)});
   key.append(shape.begin(), shape.end());
   auto [it, made] = numbers.try_emplace(key, int(tensors.size()));
   if (made)
-    tensors.push_back({llvm::SmallVector<int64_t, 4>(shape.begin(), shape.end()), elementBytes});
+    tensors.push_back({llvm::SmallVector<int64_t, 4>(shape.begin(), shape.end()), elementBytes, chosen});
   return it->second;
 }
 
@@ -78,16 +98,23 @@ int ReshardCosts::numberOf(const Sharding &sharding) {
 }
 
 const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, double elementBytes,
-                                                const Sharding &from, const Sharding &to) {
+                                                const Sharding &from, const Sharding &to,
+                                                const ChosenRows &chosen) {
   static const Cost nothing = {true, 0, 0};
   if (from.samePlacement(to))
     return nothing;
-  Entry &entry = entryOf(numberOf(shape, elementBytes), numberOf(from), numberOf(to));
+  Entry &entry = entryOf(numberOf(shape, elementBytes, chosen), numberOf(from), numberOf(to));
   if (!entry.cost) {
     entry.cost.emplace();
     entry.plan = planForMachine(machine, mesh, shape, elementBytes, from, to);
-    if (entry.plan)
-      entry.cost = {true, entry.plan->received, planTime(machine, mesh, *entry.plan, elementBytes)};
+    if (entry.plan) {
+      ReshardPlan sent = *entry.plan;
+      if (double share = chosenShare(shape, chosen, from, sent); share < 1) {
+        sent.received -= (1 - share) * sent.steps.back().received;
+        sent.steps.back().received *= share;
+      }
+      entry.cost = {true, sent.received, planTime(machine, mesh, sent, elementBytes)};
+    }
   }
   return *entry.cost;
 }
@@ -108,9 +135,9 @@ double ReshardCosts::floorOf(Entry &entry, int tensor, int from, int to) {
   if (entry.floor < 0) {
     const Tensor &value = tensors[size_t(tensor)];
     ReshardNeeds needs = reshardNeeds(mesh, value.shape, ends[size_t(from)], ends[size_t(to)]);
-    entry.floor = needs.possible
-                      ? leastLatency * needs.rounds + needs.received * value.elementBytes / mostBandwidth
-                      : std::numeric_limits<double>::infinity();
+    entry.floor = needs.possible ? leastLatency * needs.rounds + needs.received * value.chosen.share *
+                                                                     value.elementBytes / mostBandwidth
+                                 : std::numeric_limits<double>::infinity();
     if (!needs.possible)
       entry.cost.emplace();
   }
@@ -118,10 +145,10 @@ double ReshardCosts::floorOf(Entry &entry, int tensor, int from, int to) {
 }
 
 double ReshardCosts::floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
-                           const Sharding &to) {
+                           const Sharding &to, const ChosenRows &chosen) {
   if (from.samePlacement(to))
     return 0;
-  int numbers[] = {numberOf(shape, elementBytes), numberOf(from), numberOf(to)};
+  int numbers[] = {numberOf(shape, elementBytes, chosen), numberOf(from), numberOf(to)};
   return floorOf(entryOf(numbers[0], numbers[1], numbers[2]), numbers[0], numbers[1], numbers[2]);
 }
 

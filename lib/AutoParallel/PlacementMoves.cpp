@@ -40,7 +40,7 @@ public:
              llvm::ArrayRef<const PlacementDecision *> chosen, ReshardCosts &costs)
       : program(program), ends(ends), costs(costs), left(kMostMoves) {
     for (const ProgramValue &value : program.values) {
-      tensors.push_back(costs.numberOf(value.shape, value.elementBytes));
+      tensors.push_back(costs.numberOf(value.shape, value.elementBytes, value.chosen));
       given.push_back(costs.numberOf(value.sharding));
     }
     for (const ValueEnds &valueEnds : ends) {
@@ -146,7 +146,7 @@ private:
     for (int value : values)
       forEachNeed(value, [&](int, int, const Sharding &to) {
         const ProgramValue &info = program.values[size_t(value)];
-        costs.reshard(info.shape, info.elementBytes, madeOf(value), to);
+        costs.reshard(info.shape, info.elementBytes, madeOf(value), to, info.chosen);
       });
   }
 

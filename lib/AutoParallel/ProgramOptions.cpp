@@ -399,7 +399,7 @@ private:
       double time = option.workTime;
       auto reshard = [&](int value, const Sharding &from, const Sharding &to) {
         const ProgramValue &info = program.values[value];
-        double floor = costs.floor(info.shape, info.elementBytes, from, to);
+        double floor = costs.floor(info.shape, info.elementBytes, from, to, info.chosen);
         time += std::isfinite(floor) ? floor : 0;
       };
       for (auto [value, needed] : llvm::zip(op.operands, option.operands)) {

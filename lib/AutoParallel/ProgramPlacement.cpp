@@ -65,7 +65,7 @@ public:
     }
     for (const Sharding *sharding : ends.outside)
       always.push_back(add(needed, targets, *sharding));
-    int tensor = costs.numberOf(value.shape, value.elementBytes);
+    int tensor = costs.numberOf(value.shape, value.elementBytes, value.chosen);
     times.reserve(sources.size() * targets.size());
     for (int from : sources)
       for (auto [to, sharding] : llvm::zip_equal(targets, needed)) {
@@ -91,7 +91,7 @@ public:
         return;
       double before = known.time;
       const Sharding &to = *needed[size_t(n)];
-      auto &cost = costs.reshard(value.shape, value.elementBytes, *made[m], to);
+      auto &cost = costs.reshard(value.shape, value.elementBytes, *made[m], to, value.chosen);
       known = {cost.possible ? cost.time + expansionTime(value, to, costs.machine) : kInfinity, true};
       changed |= known.time != before;
     };
@@ -328,7 +328,7 @@ void forEachReshard(const PlacementProgram &program, const std::vector<ValueEnds
     for (const Sharding *sharding : ends.outside)
       need(*sharding, -1);
     for (auto [sharding, ops] : llvm::zip(needed, readers)) {
-      auto &cost = costs.reshard(value.shape, value.elementBytes, made, sharding);
+      auto &cost = costs.reshard(value.shape, value.elementBytes, made, sharding, value.chosen);
       visit(cost.possible ? cost.time + expansionTime(value, sharding, costs.machine) : kInfinity, ends, ops);
     }
   }

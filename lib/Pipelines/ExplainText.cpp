@@ -66,7 +66,9 @@ static void print(const CollectiveExplanation &c, size_t number, const Explanati
      << "  costs: "
      << (c.messages ? "the busiest rank sends or receives " + std::to_string(c.bytes) + " bytes in up to " +
                           std::to_string(c.messages) + " messages"
-                    : "each rank sends " + std::to_string(c.bytes) + " bytes and receives as many")
+         : c.mostBytes ? "each rank sends " + std::to_string(c.bytes) + " bytes at even routing, and " +
+                             std::to_string(c.mostBytes) + " at most"
+                       : "each rank sends " + std::to_string(c.bytes) + " bytes and receives as many")
      << ", " << c.executions << " times a step: " << c.bytes * c.executions << " bytes, predicted "
      << micro(c.seconds * double(c.executions)) << "\n";
   if (c.searchEnded) {
@@ -175,6 +177,8 @@ llvm::json::Value toJson(const Explanation &explanation) {
                               {"messages", c.messages},
                               {"executions", c.executions},
                               {"seconds", c.seconds}};
+    if (c.mostBytes)
+      object["most_bytes"] = c.mostBytes;
     if (c.searchEnded) // without this, no `remove` says that there is none
       object["search_ended"] = true;
     if (c.remove)

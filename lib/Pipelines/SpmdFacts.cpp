@@ -3,7 +3,7 @@
 
 #include "tessera/Pipelines/Diagnostics.h"
 
-#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/ExchangeRows.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
@@ -292,6 +292,8 @@ CollectiveExplanation SpmdFacts::describe(CollectiveOpInterface op) {
   if (auto why = op->getAttrOfType<StringAttr>("why"))
     c.why = why.getValue().str();
   c.bytes = bytesSent(op);
+  if (auto rows = dyn_cast<dist::ExchangeRowsOp>(op.getOperation()))
+    c.mostBytes = rows.getMostBytesSent();
   c.messages = op.getMessages(meshOfModule);
   c.executions = graph::executionsOf(op);
   c.seconds = collectiveTime(machine, meshOfModule, op);

@@ -2,10 +2,12 @@
 #include "Collectives.h"
 #include "Groups.h"
 
-#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/ExchangeRows.h"
+#include "tessera/Reference/Interpreter.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -71,6 +73,13 @@ std::optional<CollectiveSemantics> semanticsOf(Operation *op, const ShardedShape
         for (Move &move : semantics.left)
           move.axes = inOrderOf(from.sharding, move.dim, move.axes);
         return semantics;
+      })
+      .Case([&](dist::ExchangeRowsOp rows) {
+        int64_t experts = int64_t(from.global.size()) - 2, dim = int64_t(rows.getDim());
+        bool toExperts = rows.getToExperts();
+        return CollectiveSemantics{{{axes(rows.getAxes()), toExperts ? dim : experts}},
+                                   {{axes(rows.getAxes()), toExperts ? experts : dim}},
+                                   {}};
       })
       .Default([](Operation *) { return std::nullopt; });
 }
@@ -202,4 +211,33 @@ FailureOr<RankValues> tessera::runCollective(Operation *op, const RankValues &pi
   if (!error.empty())
     return failure();
   return byTypes;
+}
+
+FailureOr<RankValues> tessera::runExchange(Operation *self, const RankValues &rows, const RankValues &sent,
+                                           const RankValues &received, std::string &error) {
+  auto op = cast<dist::ExchangeRowsOp>(self);
+  auto shapeOf = [&](Value value) { return *getShardedShape(op, value.getType()); };
+  ShardedShape to = shapeOf(op.getResult()), known = shapeOf(op.getReceivedIds());
+  auto moved = runCollective(op, rows, shapeOf(op.getInput()), to, error);
+  auto same = exchange(sent, shapeOf(op.getSentIds()), known, op.getGroupAxes(to.mesh), error);
+  if (failed(moved) || failed(same))
+    return failure();
+  if (std::string difference = firstDifference(received, *same, known); !difference.empty()) {
+    error = "both sides have other choices: " + difference;
+    return failure();
+  }
+  int dim = int(to.global.size()) - 2;
+  for (int64_t rank = 0; rank < int64_t(moved->size()); ++rank) {
+    ReferenceTensor &piece = (*moved)[size_t(rank)];
+    const ReferenceTensor &ids = received[size_t(rank)];
+    int64_t experts = piece.shape[size_t(dim)], size = piece.shape.back(), choices = ids.shape.back();
+    int64_t first = to.shard(dim, rank) * experts;
+    for (int64_t row = 0; row < piece.size() / size; ++row) {
+      const int64_t *own = &ids.i[size_t(row / experts * choices)];
+      if (std::find(own, own + choices, first + row % experts) == own + choices)
+        for (int64_t d = 0; d < size; ++d)
+          poison(piece, row * size + d);
+    }
+  }
+  return moved;
 }

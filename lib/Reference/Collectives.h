@@ -17,5 +17,10 @@ llvm::FailureOr<RankValues> runCollective(mlir::Operation *op, const RankValues 
                                           const ShardedShape &from, const ShardedShape &to,
                                           std::string &error);
 
+/// The same of dist.exchange_rows: rows of the result that `received` does not choose are poisoned, and it is
+/// an error if the choices are not those of `sent`.
+llvm::FailureOr<RankValues> runExchange(mlir::Operation *op, const RankValues &rows, const RankValues &sent,
+                                        const RankValues &received, std::string &error);
+
 } // namespace tessera
 #endif

@@ -4,7 +4,7 @@
 
 #include "tessera/Reference/TensorRounding.h"
 
-#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/ExchangeRows.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -98,6 +98,7 @@ private:
         .Case<dist::AllGatherOp, dist::AllSliceOp, dist::AllReduceOp, dist::ReduceScatterOp, dist::AllToAllOp,
               dist::CollectivePermuteOp, dist::GroupedSendOp, dist::ContributeOp>(
             [&](auto collective) { return runCollective(collective); })
+        .Case([&](dist::ExchangeRowsOp exchange) { return runRowExchange(exchange); })
         .Case([&](graph::RepeatOp repeat) { return runRepeat(repeat); })
         .Case([&](func::CallOp call) { return runCall(call); })
         .Case([&](ReferenceOpInterface local) { return runLocal(local); })
@@ -143,6 +144,20 @@ private:
     }
     for (auto [value, result] : llvm::zip_equal(op->getResults(), results))
       values[value] = std::move(result);
+    return success();
+  }
+
+  LogicalResult runRowExchange(dist::ExchangeRowsOp op) {
+    for (Type type : op->getOperandTypes())
+      if (std::optional<ShardedShape> sharded = getShardedShape(op, type);
+          !sharded || sharded->mesh.numDevices() != ranks)
+        return op.emitOpError() << "cannot be run: nothing else in the function is local";
+    auto at = [&](Value value) -> const RankValues & { return values.find(value)->second; };
+    std::string error;
+    auto moved = runExchange(op, at(op.getInput()), at(op.getSentIds()), at(op.getReceivedIds()), error);
+    if (failed(moved))
+      return op.emitOpError() << error;
+    values[op.getResult()] = std::move(*moved);
     return success();
   }
 

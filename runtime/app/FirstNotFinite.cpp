@@ -8,6 +8,8 @@ namespace tessera::runtime {
 
 // Of a rank's dst.
 static int64_t elementsGiven(const Manifest &manifest, const CollectiveSpec &c) {
+  if (c.width > 0)
+    return c.received;
   if (c.kind == CollectiveKind::GroupedSend)
     return elementCount(localShape(c.global, c.to));
   return resultElements(c.kind, shardCount(manifest.groups[size_t(c.group)]), c.elements, c.cut);

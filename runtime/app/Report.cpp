@@ -59,6 +59,9 @@ static Json stepJson(const Manifest &manifest, const WeightPlan &plan, const Ent
                            {"executions", executions},
                            {"bytes_per_rank", executions * bytesSent(manifest, c)},
                            {"why", c.why}});
+    // Of what data decides: at even routing, and at most.
+    if (c.width > 0)
+      collectives.back()["most_bytes_per_rank"] = executions * mostBytesSent(manifest, c);
   }
   Json step = {{"collectives", collectives},
                {"weights_read", names(entry.paramsRead, manifest.params)},
@@ -399,8 +402,11 @@ static std::string stepText(const std::string &name, const Json &step) {
     for (const Json &axis : c["axes"])
       over += (over.empty() ? "" : ",") + axis.get<std::string>();
     text += "  " + c["kind"].get<std::string>() + " over " + (over.empty() ? "nobody" : over) + ", " +
-            std::to_string(c["executions"].get<int64_t>()) + " times, " + mega(c["bytes_per_rank"]) + " of " +
-            c["dtype"].get<std::string>() + " a rank: " + c["why"].get<std::string>() + "\n";
+            std::to_string(c["executions"].get<int64_t>()) + " times, " + mega(c["bytes_per_rank"]) +
+            (c.contains("most_bytes_per_rank")
+                 ? " at even routing, at most " + mega(c["most_bytes_per_rank"]) + ","
+                 : "") +
+            " of " + c["dtype"].get<std::string>() + " a rank: " + c["why"].get<std::string>() + "\n";
   }
   return text;
 }

@@ -22,6 +22,11 @@ void Communicator::checkBlocks(const BlockCollective &collective, int64_t member
                 "compile the program again with this version of llm-compile");
 }
 
+CommToken Communicator::start(const RowExchange &, const void *, const int32_t *, void *, Stream &, int32_t) {
+  throw Error("cannot communicate", "exchange of rows",
+              "on this device the host does not know how many go where", "compile for --target=cpu");
+}
+
 void Communicator::checkMessage(int64_t peer, int64_t tag) const {
   if (tag < 0 || tag > kLargestMessageTag || peer < 0 || peer >= ranks_ || peer == rank_)
     throw Error("cannot communicate", "message of rank " + std::to_string(rank_),

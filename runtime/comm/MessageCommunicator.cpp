@@ -164,6 +164,19 @@ CommToken MessageCommunicator::start(const Transfers &transfers, int64_t group, 
   return tokenOf(*operation);
 }
 
+CommToken MessageCommunicator::start(const RowExchange &exchange, const void *src, const int32_t *counts,
+                                     void *dst, Stream &stream, int32_t where) {
+  Operation *operation;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const RankGroup &group = groups_.at(size_t(exchange.group)).ranks;
+    operation = &acquire(where);
+    operation->setRows(exchange, group, nextTag(exchange.group), src, counts, dst);
+  }
+  stream.post(std::make_unique<BeginTask>(*this, *operation, stream.device()));
+  return tokenOf(*operation);
+}
+
 CommToken MessageCommunicator::send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream,
                                     int32_t where) {
   return message(true, peer, tag, src, nullptr, bytes, stream, where);

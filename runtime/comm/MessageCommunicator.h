@@ -25,6 +25,8 @@ public:
                   int32_t where) override;
   CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src, void *dst,
                   Stream &stream, int32_t where) override;
+  CommToken start(const RowExchange &exchange, const void *src, const int32_t *counts, void *dst,
+                  Stream &stream, int32_t where) override;
   CommToken send(int64_t peer, int64_t tag, const void *src, size_t bytes, Stream &stream,
                  int32_t where) override;
   CommToken receive(int64_t peer, int64_t tag, void *dst, size_t bytes, Stream &stream,

@@ -46,6 +46,18 @@ void Operation::setTransfers(const Transfers &transfers, size_t elementBytes, ui
   dst_ = static_cast<char *>(dst);
 }
 
+void Operation::setRows(const RowExchange &exchange, const RankGroup &group, uint32_t tag, const void *src,
+                        const int32_t *counts, void *dst) {
+  form_ = Form::Rows;
+  exchange_ = exchange;
+  group_ = &group;
+  width_ = size_t(io::bytesOf(exchange.type, exchange.width));
+  tag_ = tag;
+  src_ = static_cast<const char *>(src);
+  counts_ = counts;
+  dst_ = static_cast<char *>(dst);
+}
+
 void Operation::setMessage(bool sends, int64_t peer, uint32_t tag, const void *src, void *dst, size_t bytes) {
   form_ = sends ? Form::Send : Form::Receive;
   peer_ = peer;
@@ -65,8 +77,13 @@ std::vector<MemoryAccess> Operation::accesses() const {
   } else if (form_ == Form::Transfers) {
     read = bytesOf(Box{{}, transfers_->src}, width_);
     written = bytesOf(Box{{}, transfers_->dst}, width_);
+  } else if (form_ == Form::Rows) {
+    read = size_t(exchange_.sent) * width_;
+    written = size_t(exchange_.received) * width_;
   }
   std::vector<MemoryAccess> accesses;
+  if (form_ == Form::Rows)
+    accesses.push_back({counts_, 2 * group_->members.size() * sizeof(int32_t), MemoryAccess::Read});
   if (src_ && src_ == dst_)
     return {{src_, read, MemoryAccess::Update}};
   if (src_ && read > 0)
@@ -90,13 +107,17 @@ const char *Operation::stable(const char *data, size_t bytes) {
 
 void Operation::begin(Device &device) {
   begun = true;
-  for (const void *address : {static_cast<const void *>(src_), static_cast<const void *>(dst_)})
+  const void *counts = form_ == Form::Rows ? counts_ : nullptr;
+  for (const void *address : {static_cast<const void *>(src_), static_cast<const void *>(dst_), counts})
     if (address && !device.view(address))
       throw Error("cannot communicate", "device memory", "messages of the host cannot reach it",
                   "compile for another target, or start fewer ranks");
   src_ = src_ ? static_cast<const char *>(device.view(src_)) : nullptr;
   dst_ = dst_ ? static_cast<char *>(device.view(dst_)) : nullptr;
   switch (form_) {
+  case Form::Rows:
+    counts_ = static_cast<const int32_t *>(device.view(counts_));
+    return beginRows();
   case Form::Blocks:
     return beginBlocks();
   case Form::Transfers:
@@ -172,6 +193,44 @@ void Operation::beginBlocks() {
     throw Error("cannot communicate", collectiveName(collective_.kind), "it does not work on blocks",
                 "compile the program again");
   }
+}
+
+void Operation::checkCounts() const {
+  size_t size = group_->members.size(), self = size_t(group_->self);
+  int64_t sent = 0, received = 0;
+  bool negative = false;
+  for (size_t r = 0; r < size; ++r) {
+    sent += counts_[r];
+    received += counts_[size + r];
+    negative |= counts_[r] < 0 || counts_[size + r] < 0;
+  }
+  if (negative || sent > exchange_.sent || received > exchange_.received ||
+      counts_[self] != counts_[size + self])
+    throw Error("cannot communicate", name(),
+                "its counts send " + std::to_string(sent) + " of " + std::to_string(exchange_.sent) +
+                    " rows and receive " + std::to_string(received) + " of " +
+                    std::to_string(exchange_.received) + ", or one is negative, or this rank's own differ",
+                "compile the program again with this version of llm-compile");
+}
+
+// Members lie one after another on both sides, as long as their counts say.
+void Operation::beginRows() {
+  checkCounts();
+  size_t size = group_->members.size(), self = size_t(group_->self);
+  std::vector<size_t> from(size + 1, 0), to(size + 1, 0); // bytes
+  for (size_t r = 0; r < size; ++r) {
+    from[r + 1] = from[r] + size_t(counts_[r]) * width_;
+    to[r + 1] = to[r] + size_t(counts_[size + r]) * width_;
+  }
+  const char *source = stable(src_, from[size]);
+  for (size_t i = 1; i < size; ++i) {
+    size_t r = (self + i) % size;
+    batch_->send(group_->members[r], tag_, source + from[r], from[r + 1] - from[r]);
+    batch_->receive(group_->members[r], tag_, dst_ + to[r], to[r + 1] - to[r]);
+  }
+  if (size_t own = from[self + 1] - from[self])
+    memcpy(dst_ + to[self], src_ + from[self], own);
+  memset(dst_ + to[size], 0, size_t(exchange_.received) * width_ - to[size]);
 }
 
 void Operation::beginTransfers() {

@@ -20,6 +20,8 @@ public:
                  void *dst);
   void setTransfers(const Transfers &transfers, size_t elementBytes, uint32_t tag, const void *src,
                     void *dst);
+  void setRows(const RowExchange &exchange, const RankGroup &group, uint32_t tag, const void *src,
+               const int32_t *counts, void *dst);
   void setMessage(bool sends, int64_t peer, uint32_t tag, const void *src, void *dst, size_t bytes);
 
   // Gives the first messages to the transport. Does not wait. Runs where Device::view may be used.
@@ -42,10 +44,13 @@ public:
   int32_t where = NoCollective;
 
 private:
-  enum class Form { Blocks, Transfers, Send, Receive };
+  enum class Form { Blocks, Transfers, Rows, Send, Receive };
 
   void beginBlocks();
   void beginTransfers();
+  void beginRows();
+  // Throws Error unless the counts are those of an exchange that there is room for.
+  void checkCounts() const;
   void afterArrival();
   // The combination of `elements` from `begin` on of all sources. The first other member's are at `view`,
   // the next one's `step` further on.
@@ -68,6 +73,9 @@ private:
   size_t width_ = 0;
   // Transfers.
   const Transfers *transfers_ = nullptr;
+  // Rows.
+  RowExchange exchange_{};
+  const int32_t *counts_ = nullptr;
   // Messages.
   int64_t peer_ = 0;
   size_t bytes_ = 0;

@@ -60,6 +60,10 @@ int64_t stagingBytes(const Manifest &manifest, int64_t rank, const World &world)
 void ProgramCollectives::countSent(int32_t id) {
   const CollectiveSpec &c = manifest_.collectives[id];
   int64_t &sent = sent_[c.kind];
+  if (c.width > 0) {
+    sent += bytesSent(manifest_, c);
+    return;
+  }
   if (!movesPieces(c)) {
     const BlockCollective &block = blocks_[id];
     sent +=
@@ -106,6 +110,14 @@ void ProgramCollectives::run(int32_t id, const void *src, void *dst, Stream &str
   }
   countSent(id);
   comm_.run(blocks_[id], src, dst, stream, firstName_ + id);
+}
+
+void ProgramCollectives::exchangeRows(int32_t id, const void *src, const int32_t *counts, void *dst,
+                                      Stream &stream) {
+  countSent(id);
+  const CollectiveSpec &c = manifest_.collectives[id];
+  RowExchange exchange = {c.type, firstGroup_ + c.group, c.width, c.elements / c.width, c.received / c.width};
+  wait(begun(comm_.start(exchange, src, counts, dst, stream, firstName_ + id), id), stream);
 }
 
 int64_t ProgramCollectives::peer(int32_t group, int64_t index) const {

@@ -99,9 +99,15 @@ Status Manifest::check(std::string_view json) {
 void damaged(const std::string &where, const std::string &why) { throw ManifestError(where, why); }
 
 int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &c) {
+  if (c.width > 0)
+    return io::bytesOf(c.type, c.evenMoved);
   int64_t elements = c.kind == CollectiveKind::GroupedSend ? c.mostMoved : c.elements;
   return tessera::bytesSent(c.kind, shardCount(manifest.groups[size_t(c.group)]),
                             io::bytesOf(c.type, elements));
+}
+
+int64_t mostBytesSent(const Manifest &manifest, const CollectiveSpec &c) {
+  return c.width > 0 ? io::bytesOf(c.type, c.mostMoved) : bytesSent(manifest, c);
 }
 
 } // namespace tessera::runtime

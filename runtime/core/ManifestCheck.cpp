@@ -124,8 +124,9 @@ struct Checker {
     require(!reduces(c.kind) || io::traits(c.type).reduce, where,
             std::string("dtype ") + io::dtypeName(c.type) + " cannot be combined");
     int64_t ranks = shardCount(m.groups[c.group]);
-    require(c.kind != CollectiveKind::AllToAll || c.elements % ranks == 0, where,
+    require(c.kind != CollectiveKind::AllToAll || c.width > 0 || c.elements % ranks == 0, where,
             "elements do not divide by the group");
+    require(c.width == 0 || c.hasWholeRows(), where, "it does not exchange whole rows");
     require(areBlockRows(c.kind, ranks, c.elements, c.rows, c.cut), where,
             "elements are not rows of the group's blocks, less what is cut off");
     bool sends = c.kind == CollectiveKind::GroupedSend,

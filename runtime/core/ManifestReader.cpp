@@ -197,6 +197,14 @@ static CollectiveSpec readCollective(const Json &json) {
   c.elements = fields["elements"];
   c.rows = fields.get<int64_t>("rows", 1);
   c.cut = fields.get<int64_t>("cut", 0);
+  if (const Json *width = fields.find("width")) {
+    c.width = width->get<int64_t>();
+    if (c.width < 1)
+      damaged("collectives", "a row has " + std::to_string(c.width) + " elements");
+    c.received = fields["received"];
+    c.evenMoved = fields["even_moved"];
+    c.mostMoved = fields["most_moved"];
+  }
   if (c.kind == CollectiveKind::GroupedSend) {
     c.global = fields["global"].get<Shape>();
     c.mostMoved = fields["most_moved"];

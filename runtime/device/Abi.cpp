@@ -77,6 +77,14 @@ void ts_collective(ts_rank *handle, int32_t stream, int32_t id, const void *src,
            [&](ObservedCall &) { rank.collectives().run(id, src, dst, rank.stream(stream)); });
 }
 
+void ts_exchange_rows(ts_rank *handle, int32_t stream, int32_t id, const void *src, const int32_t *counts,
+                      void *dst) {
+  Rank &rank = Rank::of(handle);
+  observed(rank, {CallKind::Collective, id, nullptr, nullptr, dst}, [&](ObservedCall &) {
+    rank.collectives().exchangeRows(id, src, counts, dst, rank.stream(stream));
+  });
+}
+
 int64_t ts_collective_start(ts_rank *handle, int32_t stream, int32_t id, const void *src, void *dst) {
   Rank &rank = Rank::of(handle);
   int64_t token = 0;

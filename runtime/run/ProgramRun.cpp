@@ -14,7 +14,7 @@ namespace tessera::runtime {
     (void *)ts_collective, (void *)ts_group_index,      (void *)ts_copy,
     (void *)ts_pack,       (void *)ts_collective_start, (void *)ts_collective_wait,
     (void *)ts_send,       (void *)ts_receive,          (void *)ts_event_record,
-    (void *)ts_event_wait, (void *)ts_grouped_matmul};
+    (void *)ts_event_wait, (void *)ts_grouped_matmul,   (void *)ts_exchange_rows};
 
 Result<LoadedProgram> LoadedProgram::open(const std::string &library) {
   LoadedProgram loaded(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));

@@ -64,6 +64,9 @@ void setConformanceGroups(CommUnderTest &rank);
 void runConformance(CommUnderTest &rank);
 // The part of it that needs no device.
 void checkPlane(HostPlane &plane);
+// Rows by counts, which only those do that the host drives: none, even ones, all to one, random numbers of
+// them.
+void runRowExchanges(CommUnderTest &rank);
 // `count` random sequences that a valid program could make: collectives on all groups, transfers and
 // messages, started in other orders on other ranks as far as groups and tags allow, waited for later in any
 // order.

@@ -61,6 +61,23 @@ TEST(HostComm, RandomSequences) {
   onThreads(Mesh({{"a", 2}, {"x", 4}}), false, sequences(50000, 100));
 }
 
+TEST(HostComm, RowsGoWhereCountsSay) {
+  onThreads(Mesh(), true, runRowExchanges);
+  onThreads(Mesh({{"ep", 2}}), true, runRowExchanges);
+  onThreads(Mesh({{"ep", 3}}), false, runRowExchanges);
+  onThreads(Mesh({{"dp", 2}, {"ep", 4}}), false, runRowExchanges);
+}
+
+// Counts are data, and a kernel may have written anything: no row is sent that is not there.
+TEST(HostComm, CountsThatNoExchangeHasEndTheRun) {
+  for (std::vector<int32_t> counts : {std::vector<int32_t>{3, 2}, {-1, -1}, {5, 5}, {4, 4}})
+    onThreads(Mesh(), false, [&](CommUnderTest &rank) {
+      RowExchange exchange = {io::DType::F32, 0, 1, 4, 3};
+      float src[4] = {}, dst[3] = {};
+      EXPECT_THROW(rank.comm.start(exchange, src, counts.data(), dst, rank.stream, 3), Error) << counts[0];
+    });
+}
+
 // Behind the last member there is nobody, even if the number could be taken for another rank's.
 TEST(HostComm, AMessageGoesToAMemberOfItsGroup) {
   onThreads(Mesh({{"tp", 2}}), false, [](CommUnderTest &rank) {

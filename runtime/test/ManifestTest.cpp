@@ -301,7 +301,8 @@ static const char *full =
   "collectives": [{"kind": "reduce_scatter", "op": "max", "dtype": "f16", "group": 1, "elements": 6, "rows": 1, "cut": 4, "why": "because"},
     {"kind": "grouped_send", "dtype": "f32", "group": 2, "elements": 6, "global": [8, 3], "most_moved": 5,
      "from": [[["tp", 1, 2], ["dp", 1, 2]], []], "to": [[["dp", 1, 2]], [["tp", 1, 2]]]},
-    {"kind": "collective_permute", "dtype": "i32", "group": 0, "elements": 2, "mirrored": [["tp", 1, 2]]}],
+    {"kind": "collective_permute", "dtype": "i32", "group": 0, "elements": 2, "mirrored": [["tp", 1, 2]]},
+    {"kind": "all_to_all", "dtype": "bf16", "group": 1, "elements": 15, "width": 5, "received": 20, "even_moved": 5, "most_moved": 10}],
   "entries": [{"name": "one", "counts": [[1, 4]], "inputs": [], "collectives": [{"id": 1, "executions": 3}], "padding_flops": [1, 9],
       "params": {"reads": [], "updates": [0]},
       "outputs": [{"name": "y", "dtype": "f32", "shape": [4, 2], "local": [2, 2], "sharding": [[["tp", 1, 2]], []], "offset": 64}]},
@@ -436,6 +437,11 @@ TEST(Manifest, ReadsEveryField) {
   EXPECT_EQ(localShape(send.global, send.from), (Shape{2, 3}));
   EXPECT_EQ(localShape(send.global, send.to), (Shape{4, 2}));
   EXPECT_EQ(shardCount(mirror.mirrored), 2);
+  const CollectiveSpec &rows = m.collectives.at(3);
+  EXPECT_EQ(std::tuple(rows.width, rows.elements, rows.received), std::tuple(5, 15, 20));
+  EXPECT_EQ(bytesSent(m, rows), 10);
+  EXPECT_EQ(mostBytesSent(m, rows), 20);
+  EXPECT_EQ(mostBytesSent(m, scatter), bytesSent(m, scatter));
   EXPECT_EQ(m.entries.at(0).counts.at(0).least, 1);
   EXPECT_EQ(m.entries[0].counts[0].most, 4);
   EXPECT_EQ(m.entries[0].collectives.at(0), (std::pair<int64_t, int64_t>(1, 3)));
@@ -469,6 +475,15 @@ TEST(Manifest, RefusesWhatDoesNotFitTogether) {
   refused("\"elements\": 6, \"rows\": 1", "\"elements\": 6, \"rows\": 0", "are not rows of");
   refused("\"cut\": 4", "\"cut\": 8", "are not rows of");
   refused("\"group\": 0, \"elements\": 2", "\"group\": 0, \"elements\": 2, \"rows\": 2", "are not rows of");
+  refused("\"width\": 5", "\"width\": 0", "a row has 0 elements");
+  refused("\"width\": 5", "\"width\": 4", "of whole rows");
+  refused("\"received\": 20", "\"received\": 21", "of whole rows");
+  refused("\"even_moved\": 5", "\"even_moved\": 15", "of whole rows");
+  refused("\"most_moved\": 10", "\"most_moved\": 20", "of whole rows");
+  refused("\"elements\": 2, \"mirrored\": [[\"tp\", 1, 2]]",
+          "\"elements\": 2, \"mirrored\": [[\"tp\", 1, 2]], \"width\": 1, \"received\": 2, \"even_moved\": "
+          "0, \"most_moved\": 0",
+          "of whole rows");
   refused("\"op\": \"max\"", "\"op\": \"none\"", "does not belong to it");
   refused("\"dtype\": \"f16\"", "\"dtype\": \"i1\"", "cannot be combined");
   refused("\"global\": [8, 3]", "\"global\": [9, 3]", "not those of a shard");

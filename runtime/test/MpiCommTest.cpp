@@ -38,6 +38,7 @@ TEST(MpiComm, TwoAxes) {
   if (plane->ranks() % 2 == 0)
     onThisRank(twoAxes(), runConformance);
 }
+TEST(MpiComm, RowsGoWhereCountsSay) { onThisRank(oneAxis(), runRowExchanges); }
 TEST(MpiComm, RandomSequences) {
   onThisRank(oneAxis(), [](CommUnderTest &rank) { runRandomSequences(rank, 60000, 200); });
   if (plane->ranks() % 2 == 0)

@@ -44,6 +44,18 @@ struct ReshardIdHash {
   }
 };
 
+/// Of a tensor of rows [n..., e, d] those that its readers choose, and how many of all these are: what an
+/// all_to_all between n... and e sends (dist.exchange_rows), if nothing comes behind it.
+struct ChosenRows {
+  int dim = -1;     ///< of e; -1: all rows count
+  double share = 1; ///< of them, at even routing
+};
+
+/// The part of a plan's last step that travels where only chosen rows count: 1, or their share where that is
+/// an all_to_all which dist-optimize-collectives makes an exchange of them.
+double chosenShare(llvm::ArrayRef<int64_t> shape, const ChosenRows &chosen, const Sharding &from,
+                   const ReshardPlan &plan);
+
 /// Plans and their times, remembered: the same reshards are asked for again and again.
 class ReshardCosts {
 public:
@@ -55,7 +67,7 @@ public:
     double time = 0;     ///< seconds
   };
   const Cost &reshard(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
-                      const Sharding &to);
+                      const Sharding &to, const ChosenRows &chosen = {});
 
   /// The plan that `reshard` is about (planForMachine).
   std::optional<ReshardPlan> plan(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from,
@@ -63,7 +75,8 @@ public:
 
   /// Seconds: at most what `reshard` says, without searching for a plan; infinite if there is none. The same
   /// whatever was asked before.
-  double floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to);
+  double floor(llvm::ArrayRef<int64_t> shape, double elementBytes, const Sharding &from, const Sharding &to,
+               const ChosenRows &chosen = {});
 
   struct Known {
     double time; ///< seconds; infinite if there is no plan
@@ -74,7 +87,7 @@ public:
 
   /// Numbers for many questions about few tensors and shardings: of a shape and the size of its elements, and
   /// of where a sharding places them.
-  int numberOf(llvm::ArrayRef<int64_t> shape, double elementBytes);
+  int numberOf(llvm::ArrayRef<int64_t> shape, double elementBytes, const ChosenRows &chosen = {});
   int numberOf(const Sharding &sharding);
   Known known(int tensor, int from, int to);
 
@@ -89,6 +102,7 @@ private:
   struct Tensor {
     llvm::SmallVector<int64_t, 4> shape;
     double elementBytes;
+    ChosenRows chosen;
   };
   struct Entry {
     std::optional<Cost> cost;

@@ -60,6 +60,8 @@ struct CollectiveExplanation {
   std::string why;       ///< what placement said
   int64_t bytes = 0; ///< sent, and received, by a rank in one execution; of grouped sends by the busiest, in
                      ///< either direction
+  int64_t mostBytes =
+      0; ///< of rows by counts, whose `bytes` are those of even routing: what no choice exceeds
   int64_t messages = 0; ///< of grouped sends: that a rank receives, its own piece counted; else 0
   int64_t executions = 1;
   double seconds = 0; ///< of one execution

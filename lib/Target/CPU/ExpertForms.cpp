@@ -2,7 +2,7 @@
 //
 // combine, expert_outer, chosen_dot -> everything that their chosen rows are made by: rows grouped by expert,
 // products, what is computed between them, and the sum by token, the sums by expert, or the products with
-// tokens. dispatch and expert_linear leave nothing unless something reads all of their rows.
+// tokens. dispatch, expert_linear and exchange_rows leave nothing unless something reads all of their rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +11,7 @@
 #include "ExpertKernels.h"
 #include "ExpertRows.h"
 
+#include "tessera/Dialect/Dist/IR/ExchangeRows.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Support/Shapes.h"
@@ -18,6 +19,7 @@
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -59,13 +61,12 @@ void eraseUnread(Operation *op) {
   }
 }
 
-/// dispatch and expert_linear: whoever reads chosen rows makes them; what reads all of them gets them here.
+/// dispatch, expert_linear and rows that come from other ranks: whoever reads chosen rows makes them; what
+/// reads all of them gets them here.
 struct RowsForm : LibraryForm {
   RowsForm(int64_t lanes, bool packs) : lanes(lanes), packs(packs) {}
   LogicalResult lower(Operation *op, KernelLowering &lowering) const override {
-    auto dispatch = dyn_cast<graph::DispatchOp>(op);
-    Value result = op->getResult(0),
-          ids = dispatch ? dispatch.getIds() : cast<graph::ExpertLinearOp>(op).getIds();
+    Value result = op->getResult(0), ids = idsOf(op);
     SmallVector<OpOperand *> whole;
     for (OpOperand &use : result.getUses())
       if (ExpertRows::readsWhole(use, ids))
@@ -79,6 +80,12 @@ struct RowsForm : LibraryForm {
     }
     eraseUnread(op);
     return success();
+  }
+  /// The choices by which the result's rows are there.
+  static Value idsOf(Operation *op) {
+    return llvm::TypeSwitch<Operation *, Value>(op)
+        .Case<graph::DispatchOp, graph::ExpertLinearOp>([](auto op) { return op.getIds(); })
+        .Case([](dist::ExchangeRowsOp op) { return op.getReceivedIds(); });
   }
   /// Rows of the packed matrix are the outputs of one expert after those of another.
   std::optional<PackedUse> packedUse(OpOperand &operand) const override {
@@ -125,6 +132,7 @@ void addExpertForms(LibraryForms &forms, const VectorUnit &unit, bool packs) {
   forms.add<graph::TopKOp>(std::make_unique<TopKForm>());
   forms.add<graph::DispatchOp>(std::make_unique<RowsForm>(unit.lanes, packs));
   forms.add<graph::ExpertLinearOp>(std::make_unique<RowsForm>(unit.lanes, packs));
+  forms.add<dist::ExchangeRowsOp>(std::make_unique<RowsForm>(unit.lanes, packs));
   forms.add<graph::CombineOp>(std::make_unique<ChosenForm<graph::CombineOp>>(unit.lanes));
   forms.add<graph::ExpertOuterOp>(std::make_unique<ChosenForm<graph::ExpertOuterOp>>(unit.lanes));
   forms.add<graph::ChosenDotOp>(std::make_unique<ChosenForm<graph::ChosenDotOp>>(unit.lanes));

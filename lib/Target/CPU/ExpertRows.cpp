@@ -2,14 +2,14 @@
 
 #include "ExpertRows.h"
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Dist/IR/ExchangeRows.h"
+#include "tessera/Dialect/Exec/IR/ExchangeRows.h"
 #include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Support/Shapes.h"
 #include "tessera/Target/Forms/FormKernel.h"
 #include "tessera/Target/Forms/PackedWeight.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -21,25 +21,12 @@ static bool isElementwise(Operation *op) {
   return isa<ElementwiseScalarOpInterface>(op) && op->getNumResults() == 1;
 }
 
-/// The rows operand of an op that reads what `ids` chose alone.
-static bool readsChosen(OpOperand &use, Value ids) {
-  unsigned operand = use.getOperandNumber();
-  return llvm::TypeSwitch<Operation *, bool>(use.getOwner())
-      .Case<graph::ExpertLinearOp, graph::CombineOp>(
-          [&](auto op) { return operand == 0 && op.getIds() == ids; })
-      .Case([&](graph::ExpertOuterOp op) { return operand < 2 && op.getIds() == ids; })
-      .Case([&](graph::ChosenDotOp op) { return operand == 1 && op.getIds() == ids; })
-      .Default(false);
-}
-
 bool ExpertRows::readsWhole(OpOperand &use, Value ids) {
-  Operation *user = use.getOwner();
-  if (readsChosen(use, ids))
+  auto reader = dyn_cast<ChosenRowsOpInterface>(use.getOwner());
+  if (reader && reader.readsChosenRows(use.getOperandNumber()) && reader.getChosenIds() == ids)
     return false;
-  bool passesOn =
-      isa<graph::NameOp>(user) ||
-      (isElementwise(user) && tensorOf(user->getResult(0)).getShape() == tensorOf(use.get()).getShape());
-  return !passesOn || llvm::any_of(user->getUses(), [&](OpOperand &next) { return readsWhole(next, ids); });
+  return !graph::passesRowsOn(use) ||
+         llvm::any_of(use.getOwner()->getUses(), [&](OpOperand &next) { return readsWhole(next, ids); });
 }
 
 ExpertRows::ExpertRows(Operation *at, Value ids, Value like, KernelLowering &lowering, int64_t lanes)
@@ -108,6 +95,8 @@ Value ExpertRows::chosen(Value value) {
     rows = op.getWeights() ? weighed(op) : taken(op.getInput(), choices.tokens, 1, 0);
   else if (auto op = dyn_cast_or_null<graph::ExpertLinearOp>(maker); op && op.getIds() == ids)
     rows = product(op);
+  else if (auto op = dyn_cast_or_null<dist::ExchangeRowsOp>(maker); op && op.getReceivedIds() == ids)
+    rows = exchanged(op);
   else if (maker && isElementwise(maker))
     rows = elementwise(maker);
   else if (auto op = dyn_cast_or_null<graph::NameOp>(maker))
@@ -167,6 +156,64 @@ Value ExpertRows::product(Operation *self) {
       packed ? packed->layer : Value(), fresh);
   product.getStartsMutable().assign(start);
   return product.getResults()[0];
+}
+
+Value ExpertRows::exchanged(Operation *self) {
+  auto op = cast<dist::ExchangeRowsOp>(self);
+  ExpertRows before(at, op.getSentIds(), op.getInput(), lowering, lanes);
+  Value rows = before.chosen(op.getInput());
+  before.group();
+  group();
+  // Where a rank has all experts their rows lie rank by rank already; where it has many ranks' tokens they
+  // are put so, or taken from there.
+  bool toExperts = op.getToExperts();
+  ExpertRows &many = toExperts ? *this : before, &few = toExperts ? before : *this;
+  ArrayRef<int64_t> tokens = ArrayRef(many.shape).drop_back();
+  ExchangedRows exchange;
+  exchange.rows = many.choices.rows();
+  exchange.experts = few.choices.experts;
+  exchange.expertsOfRank = many.choices.experts;
+  exchange.ranks = op.getGroupSize();
+  exchange.behind = tessera::product(tokens.drop_front(op.getDim() + 1));
+  exchange.tokensOfRank = few.shape[op.getDim()];
+  exchange.toExperts = toExperts;
+  Type i32 = builder.getI32Type();
+  auto numbers = [&](int64_t size) -> Type { return RankedTensorType::get(size, i32); };
+  ValueRange order =
+      launch(buildExchangeKernel(loc, exchange), {many.token, few.start},
+             {numbers(exchange.rows), numbers(exchange.ranks), numbers(2 * exchange.ranks)}, {},
+             /*count=*/1, exchange.rows);
+  Value places = order[0], counts = order[2];
+  int64_t width = tensorOf(rows).getDimSize(1);
+  Type element = tensorOf(rows).getElementType();
+  auto inOrder = [&](Value value) {
+    func::FuncOp kernel = buildTakeRowsKernel(loc, exchange.rows, exchange.rows, width, element, 1, 0, lanes);
+    return launch(kernel, {value, places, places}, RankedTensorType::get({exchange.rows, width}, element), {},
+                  exchange.rows, 2 * width)[0];
+  };
+  if (!toExperts)
+    rows = inOrder(rows);
+  Value received = sentRows(op, rows, counts);
+  return toExperts ? inOrder(received) : received;
+}
+
+Value ExpertRows::sentRows(Operation *self, Value rows, Value counts) {
+  auto op = cast<dist::ExchangeRowsOp>(self);
+  // Once, whoever reads what comes: every rank of the group takes part.
+  for (Operation *user : rows.getUsers()) {
+    auto other = dyn_cast<exec::ExchangeRowsOp>(user);
+    if (other && other->getBlock() == at->getBlock() && other->isBeforeInBlock(at) &&
+        other.getInput() == rows && other.getCounts() == counts && other.getAxes() == op.getAxes())
+      return other.getResults()[0];
+  }
+  auto type =
+      RankedTensorType::get({choices.rows(), tensorOf(rows).getDimSize(1)}, tensorOf(rows).getElementType());
+  Value fresh = tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
+  return exec::ExchangeRowsOp::create(builder, op.getLoc(), TypeRange(type), op.getAxes(), rows, counts,
+                                      fresh, builder.getI64IntegerAttr(op.getEvenRows()),
+                                      builder.getI64IntegerAttr(op.getMostRows()), op.getWhyAttr(),
+                                      /*stream=*/IntegerAttr())
+      .getResults()[0];
 }
 
 Value ExpertRows::broadcastOperand(Value operand) {

@@ -207,3 +207,25 @@ TEST(ReshardCosts, ReshardsAreToldApartByWholeNumbers) {
       EXPECT_TRUE(known.try_emplace(id, count++).second) << id.tensor << " " << id.from << " " << id.to;
   EXPECT_TRUE(known.count({5, 1 << 21, 7}));
 }
+
+// Of 8 experts 2 are chosen: an exchange between tokens and experts sends a quarter, if it comes last and no
+// token is padding; a gather sends all. What is a floor stays one.
+TEST(ReshardCosts, ChosenRowsCostTheirShareWhereTheyAreExchanged) {
+  Mesh x4 = mesh("x4");
+  ReshardCosts costs(x4, Machine());
+  ChosenRows chosen{1, 0.25};
+  auto received = [&](std::vector<int64_t> shape, const char *from, const char *to) {
+    auto cost = costs.reshard(shape, 4, sharding(from, x4), sharding(to, x4), chosen);
+    EXPECT_LE(costs.floor(shape, 4, sharding(from, x4), sharding(to, x4), chosen), cost.time * (1 + 1e-9));
+    return cost.received;
+  };
+  // [tokens, experts, d]: a rank has 4 x 8 x 6 elements, of which 3/4 would travel.
+  EXPECT_EQ(received({16, 8, 6}, "[x/-/-]", "[-/x/-]"), 36);
+  EXPECT_EQ(received({16, 8, 6}, "[-/x/-]", "[x/-/-]"), 36);
+  EXPECT_EQ(received({16, 8, 6}, "[x/-/-]", "[-/-/-]"), 576);
+  EXPECT_GT(received({16, 8, 8}, "[x/-/-]", "[-/-/x]"), 72); // not between tokens and experts
+  EXPECT_EQ(received({16, 5, 6}, "[x/-/-]", "[-/x/-]") * 4,
+            costs.reshard({16, 5, 6}, 4, sharding("[x/-/-]", x4), sharding("[-/x/-]", x4)).received);
+  EXPECT_EQ(received({15, 8, 6}, "[x/-/-]", "[-/x/-]"),
+            costs.reshard({15, 8, 6}, 4, sharding("[x/-/-]", x4), sharding("[-/x/-]", x4)).received);
+}

@@ -11,5 +11,9 @@ mlir::ParseResult parseAxisSet(mlir::AsmParser &parser, llvm::SmallVectorImpl<Ax
                                bool *open = nullptr);
 void printAxisSet(mlir::AsmPrinter &printer, llvm::ArrayRef<AxisRefAttr> axes, bool open = false);
 
+/// The axes of a collective, as `custom<Axes>` of its format has them.
+mlir::ParseResult parseAxes(mlir::OpAsmParser &parser, mlir::ArrayAttr &axes);
+void printAxes(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::ArrayAttr axes);
+
 } // namespace tessera::dist
 #endif

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Analysis/Sharding/GroupedSends.h"
-#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/ExchangeRows.h"
 #include "tessera/Support/TypeSizes.h"
 
 using namespace mlir;
@@ -251,6 +251,52 @@ LogicalResult AllToAllOp::verify() {
     if (!axes.empty() && failed(addMinor(*this, *types, expected, int64_t(d), axes)))
       return failure();
   return verifyImplied(*this, *types, expected);
+}
+
+LogicalResult ExchangeRowsOp::verify() {
+  auto types = verifyTypes(*this);
+  if (failed(types))
+    return failure();
+  int64_t experts = types->input.getRank() - 2, dim = int64_t(getDim());
+  if (dim < 0 || dim >= experts)
+    return emitOpError() << "dimension " << dim << " is none of tokens: those of " << types->input
+                         << " stand before the last two";
+  auto axes = verifyAxes(*this, getAxes(), types->mesh);
+  Sharding expected = types->before;
+  int64_t from = getToExperts() ? dim : experts, to = getToExperts() ? experts : dim;
+  if (failed(axes) || failed(takeMinor(*this, *types, expected, from, *axes)) ||
+      failed(addMinor(*this, *types, expected, to, *axes)) || failed(verifyImplied(*this, *types, expected)))
+    return failure();
+  int64_t few = types->input.getDimSize(dim), many = types->result.getDimSize(dim);
+  if (!getToExperts())
+    std::swap(few, many);
+  if (few * axesSize(*axes) != many)
+    return emitOpError() << "has " << few << " of dimension " << dim << " on one side and " << many
+                         << " on the other: tokens of " << axesSize(*axes)
+                         << " ranks have to be whole, as counts of padding are known to nobody";
+  for (auto [what, ids, rows, sharding] :
+       {std::tuple("sent_ids", getSentIds(), types->input, types->before),
+        std::tuple("received_ids", getReceivedIds(), types->result, types->after)}) {
+    auto type = cast<RankedTensorType>(ids.getType());
+    ShardingAttr attr = getShardingAttr(type);
+    if (!type.getElementType().isInteger(32) || type.getRank() != experts + 1)
+      return emitOpError() << what << " are " << type << "; they are i32, a row for each token of " << rows;
+    if (!attr || !attr.isLocal() || attr.getMesh() != getShardingAttr(rows).getMesh() ||
+        failed(verifyShardedType(*this, type, what)))
+      return emitOpError() << what << " carry no sharding of the same mesh, with global sizes";
+    Sharding own = attr.toSharding(types->mesh);
+    for (int64_t d = 0; d <= experts; ++d)
+      if (d < experts ? own.dims[d].axes != sharding.dims[d].axes || type.getDimSize(d) != rows.getDimSize(d)
+                      : !own.dims[d].axes.empty())
+        return emitOpError() << what << " must lie as the tokens do, and choices be whole: dimension " << d
+                             << " of " << type << " does not";
+    if (!own.partial.empty())
+      return emitOpError() << what << " are partial: nobody knows them";
+  }
+  if (cast<RankedTensorType>(getSentIds().getType()).getShape().back() !=
+      cast<RankedTensorType>(getReceivedIds().getType()).getShape().back())
+    return emitOpError("has other numbers of choices on both sides");
+  return success();
 }
 
 LogicalResult CollectivePermuteOp::verify() {

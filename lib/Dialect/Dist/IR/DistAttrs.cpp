@@ -83,6 +83,22 @@ void tessera::dist::printAxisSet(AsmPrinter &printer, ArrayRef<AxisRefAttr> axes
   printer << '}';
 }
 
+ParseResult tessera::dist::parseAxes(OpAsmParser &parser, ArrayAttr &axes) {
+  SmallVector<AxisRefAttr> list;
+  if (parseAxisSet(parser, list))
+    return failure();
+  axes = ArrayAttr::get(parser.getContext(), SmallVector<Attribute>(list.begin(), list.end()));
+  return success();
+}
+
+void tessera::dist::printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
+  SmallVector<AxisRefAttr> list;
+  for (Attribute attr : axes) // what is no axis reference does not verify
+    if (auto axis = dyn_cast<AxisRefAttr>(attr))
+      list.push_back(axis);
+  printAxisSet(printer, list);
+}
+
 static FailureOr<DimShardingAttr> parseDim(AsmParser &parser) {
   SmallVector<AxisRefAttr> axes;
   bool open = false;

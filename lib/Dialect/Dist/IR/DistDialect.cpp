@@ -1,5 +1,5 @@
 //===- DistDialect.cpp - The dist dialect ---------------------------------===//
-#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/ExchangeRows.h"
 
 using namespace tessera::dist;
 
@@ -10,5 +10,9 @@ void DistDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "tessera/Dialect/Dist/IR/DistOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tessera/Dialect/Dist/IR/DistRowOps.cpp.inc"
       >();
 }

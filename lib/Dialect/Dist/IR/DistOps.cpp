@@ -9,23 +9,6 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
-/// `{"a", "b":(1)2}`: the axes of a collective.
-static ParseResult parseAxes(OpAsmParser &parser, ArrayAttr &axes) {
-  SmallVector<AxisRefAttr> list;
-  if (parseAxisSet(parser, list))
-    return failure();
-  axes = ArrayAttr::get(parser.getContext(), SmallVector<Attribute>(list.begin(), list.end()));
-  return success();
-}
-
-static void printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
-  SmallVector<AxisRefAttr> list;
-  for (Attribute attr : axes) // what is no axis reference does not verify
-    if (auto axis = dyn_cast<AxisRefAttr>(attr))
-      list.push_back(axis);
-  printAxisSet(printer, list);
-}
-
 /// `from = 2 to = 1 axes = {"x"}, from = 0 to = 1 axes = {"y"}`: neighbours that go the same way together.
 static ParseResult parseAxisMoves(OpAsmParser &parser, DenseI64ArrayAttr &from, DenseI64ArrayAttr &to,
                                   ArrayAttr &axes) {

@@ -1,6 +1,6 @@
 //===- Access.cpp - what ops do to their operands ---------------------------===//
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/ExchangeRows.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -51,6 +51,7 @@ Accesses CollectiveOp::getAccesses() {
     access.inPlace = access.kind == AccessKind::Read && worksInPlace(getKind());
   return accesses;
 }
+Accesses ExchangeRowsOp::getAccesses() { return wholeAccesses(*this); }
 Accesses CollectiveStartOp::getAccesses() {
   return {{&getInputMutable(), AccessKind::Read, {}, worksInPlace(getKind())},
           {&getOutputMutable(), AccessKind::Write, {}}};

@@ -1,7 +1,7 @@
 //===- Calls.cpp - what ops ask the runtime for -----------------------------===//
 
 #include "tessera/Analysis/Sharding/GroupedSends.h"
-#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/ExchangeRows.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -73,7 +73,28 @@ void CollectiveStartOp::describeCollective(json::Object &row, ManifestTables &ta
   describe(*this, row, tables);
 }
 
+void ExchangeRowsOp::describeCollective(json::Object &row, ManifestTables &tables) {
+  auto type = cast<ShapedType>(getInput().getType());
+  int64_t width = type.getDimSize(1);
+  row = json::Object{{"kind", collectiveName(CollectiveKind::AllToAll)},
+                     {"dtype", elementName(type)},
+                     {"group", tables.group(getAxes())},
+                     {"elements", type.getNumElements()},
+                     {"width", width},
+                     {"received", cast<ShapedType>(getOutput().getType()).getNumElements()},
+                     {"even_moved", int64_t(getEven()) * width},
+                     {"most_moved", int64_t(getMost()) * width},
+                     {"why", getWhy() ? getWhy()->str() : ""}};
+}
+
 void CollectiveOp::describeCall(json::Object &call, ManifestTables &tables) {
+  call["id"] = tables.collective(*this);
+}
+
+/// One collective of several to the runtime.
+StringRef ExchangeRowsOp::getCallWord() { return CollectiveOp::getOperationName().split('.').second; }
+
+void ExchangeRowsOp::describeCall(json::Object &call, ManifestTables &tables) {
   call["id"] = tables.collective(*this);
 }
 

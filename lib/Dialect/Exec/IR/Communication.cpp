@@ -1,8 +1,12 @@
 //===- Communication.cpp - verifiers and effects of what communicates -------===//
 
+#include "tessera/Dialect/Exec/IR/ExchangeRows.h"
 #include "tessera/Dialect/Exec/IR/Flight.h"
 
 using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Exec/IR/ExecRowOps.cpp.inc"
 
 namespace tessera::exec {
 
@@ -16,6 +20,10 @@ static int64_t numElements(Value value) { return cast<ShapedType>(value.getType(
 static void addMeeting(Effects &effects) { effects.emplace_back(MemoryEffects::Write::get()); }
 
 void CollectiveOp::getEffects(Effects &effects) {
+  addAccessEffects(*this, effects);
+  addMeeting(effects);
+}
+void ExchangeRowsOp::getEffects(Effects &effects) {
   addAccessEffects(*this, effects);
   addMeeting(effects);
 }
@@ -149,6 +157,36 @@ template <typename Op> static LogicalResult verifySizes(Op op) {
 
 LogicalResult CollectiveOp::verify() { return verifyForm(*this); }
 LogicalResult CollectiveOp::verifySymbolUses(SymbolTableCollection &) { return verifySizes(*this); }
+
+//===- Rows by counts -------------------------------------------------------===//
+
+LogicalResult ExchangeRowsOp::verify() {
+  auto in = cast<ShapedType>(getInput().getType()), out = cast<ShapedType>(getOutput().getType()),
+       counts = cast<ShapedType>(getCounts().getType());
+  if (in.getRank() != 2 || out.getRank() != 2 || in.getDimSize(1) != out.getDimSize(1) ||
+      in.getElementType() != out.getElementType())
+    return emitOpError() << "turns " << Type(in) << " into " << Type(out)
+                         << "; both are rows [n, d] of equal elements";
+  if (isa<MemRefType>(in) != isa<MemRefType>(out) || isa<MemRefType>(in) != isa<MemRefType>(counts))
+    return emitOpError("mixes tensors (rung kernels) and memrefs (rung exec)");
+  int64_t even = int64_t(getEven()), most = int64_t(getMost());
+  if (even < 0 || even > most || most > in.getDimSize(0))
+    return emitOpError() << "sends " << even << " rows at even routing and " << most << " at most, of "
+                         << in.getDimSize(0);
+  return success();
+}
+
+LogicalResult ExchangeRowsOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<Mesh> mesh = meshFor(*this, {getAxes()});
+  if (failed(mesh))
+    return failure();
+  auto counts = cast<ShapedType>(getCounts().getType());
+  int64_t group = axesSize(dist::fromAxesAttr(getAxes(), *mesh));
+  if (!counts.getElementType().isInteger(32) || counts.getNumElements() != 2 * group)
+    return emitOpError() << "has counts " << Type(counts) << "; for a group of " << group << " they are "
+                         << 2 * group << " numbers of type i32";
+  return success();
+}
 
 //===- Tokens ---------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- Exec.cpp - the exec dialect ------------------------------------------===//
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/ExchangeRows.h"
 
 #include "tessera/Dialect/Exec/IR/HeldWords.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -27,6 +27,10 @@ void ExecDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "tessera/Dialect/Exec/IR/ExecOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tessera/Dialect/Exec/IR/ExecRowOps.cpp.inc"
       >();
 }
 

@@ -1,6 +1,6 @@
 //===- HostCode.cpp - what ops become in the host's code --------------------===//
 
-#include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/ExchangeRows.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 using namespace mlir;
@@ -93,6 +93,12 @@ FailureOr<Value> ForOp::emitHostCode(HostCode &code) {
 FailureOr<Value> CollectiveOp::emitHostCode(HostCode &code) {
   code.call("ts_collective",
             {code.constant32(code.tables().collective(*this)), code.at(getInput()), code.at(getOutput())});
+  return noResult();
+}
+
+FailureOr<Value> ExchangeRowsOp::emitHostCode(HostCode &code) {
+  code.call("ts_exchange_rows", {code.constant32(code.tables().collective(*this)), code.at(getInput()),
+                                 code.at(getCounts()), code.at(getOutput())});
   return noResult();
 }
 

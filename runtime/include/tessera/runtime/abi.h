@@ -171,6 +171,13 @@ int64_t ts_send(ts_rank *rank, int32_t stream, int32_t group, int64_t index, int
 int64_t ts_receive(ts_rank *rank, int32_t stream, int32_t group, int64_t index, int64_t tag, void *dst,
                    int64_t bytes);
 
+/* manifest.collectives[id], which has a "width": an all_to_all of rows, of which data says how many go where.
+ * With G ranks in the group, counts[i] rows of src go to member i, and counts[G + i] come from it; on both
+ * sides they lie one member's after the other's, and rows of dst behind the last that came are 0. All ranks
+ * of the group have counts that agree. */
+void ts_exchange_rows(ts_rank *rank, int32_t stream, int32_t id, const void *src, const int32_t *counts,
+                      void *dst);
+
 /* Index of this rank within manifest.groups[group] (0 .. size-1): shard offsets are index * local size. */
 int64_t ts_group_index(ts_rank *rank, int32_t group);
 

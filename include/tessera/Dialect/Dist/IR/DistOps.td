@@ -188,4 +188,6 @@ def Dist_GroupedSendOp : Dist_CollectiveOp<"grouped_send"> {
   }];
 }
 
+include "tessera/Dialect/Dist/IR/DistRowOps.td"
+
 #endif

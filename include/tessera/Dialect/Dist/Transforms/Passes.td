@@ -138,7 +138,8 @@ def DistOptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::Mod
     dimension, or the other way round: nothing. Equal collectives of one value: one. Where nobody reads the value between: two all_reduces, two gathers
     or slices of one dimension, two all_to_alls between different dimensions: one. Sums over the same axes that an op only adds up (its rule is linear in
     them together): added first, reduced once. An op that reduces slices of what every rank has whole, then all_reduce: the whole is reduced, where that takes no longer
-    on the machine. Neutral elements (zeros that begin a sum) that ranks would exchange are made where they are wanted. A collective in a loop whose operand comes from
+    on the machine. An all_to_all between tokens and experts whose readers choose rows: dist.exchange_rows (docs/Experts.md).
+    Neutral elements (zeros that begin a sum) that ranks would exchange are made where they are wanted. A collective in a loop whose operand comes from
     outside runs once, before the loop, unless the operand is a weight: gathered weights would then be held for the whole loop, which is what
     sharding them was to avoid.
     ```mlir

@@ -392,5 +392,6 @@ include "tessera/Dialect/Exec/IR/ExecImageOps.td"
 //===----------------------------------------------------------------------===//
 
 include "tessera/Dialect/Exec/IR/ExecCommunicationOps.td"
+include "tessera/Dialect/Exec/IR/ExecRowOps.td"
 
 #endif

@@ -2,6 +2,16 @@
 #define TESSERA_DIALECT_GRAPH_GRAPHEXPERTOPS_TD
 
 include "tessera/Dialect/Graph/IR/GraphBase.td"
+include "tessera/Interfaces/ChosenRowsOpInterface.td"
+
+/// Reads chosen rows of operands [n..., e, d] alone: `rows` says of which.
+class Graph_ChoosingOp<string mnemonic, string rows> : Graph_Op<mnemonic, [Graph_Derivative, ChosenRowsOpInterface]> {
+  code choosing = [{
+    ::mlir::Value getChosenIds() { return getIds(); }
+    bool readsChosenRows(unsigned operand) { return }] # rows # [{; }
+  }];
+  let extraClassDeclaration = choosing;
+}
 
 def Graph_TopKOp : Graph_Op<"top_k", [Graph_Derivative]> {
   let summary = "The k largest elements of each row, the largest first: input [n..., e] -> values [n..., k], indices [n..., k]";
@@ -44,7 +54,7 @@ def Graph_DispatchOp : Graph_Op<"dispatch", [Graph_Derivative]> {
   let hasVerifier = 1;
 }
 
-def Graph_ExpertLinearOp : Graph_Op<"expert_linear", [Graph_Derivative]> {
+def Graph_ExpertLinearOp : Graph_ChoosingOp<"expert_linear", "operand == 0"> {
   let summary = "Each expert's own product: rows [n..., e, in], weight [e, out, in] or `transposed` [e, in, out], ids [n..., k] -> [n..., e, out]";
   let description = [{
     Row (n, e) of the result is row (n, e) of `rows` times the weight of expert e, if e is among the ids of n (as of `dispatch`), and zeros if not: rows that nobody chose are
@@ -59,7 +69,7 @@ def Graph_ExpertLinearOp : Graph_Op<"expert_linear", [Graph_Derivative]> {
   let arguments = (ins Graph_FloatTensor:$rows, Graph_FloatTensor:$weight, Graph_I32Tensor:$ids, UnitAttr:$transposed);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$rows `,` $weight (`transposed` $transposed^)? `,` $ids attr-dict `:` functional-type(operands, results)";
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = choosing # [{
     /// Dimensions of the weight.
     int64_t inDim() { return getTransposed() ? 1 : 2; }
     int64_t outDim() { return 3 - inDim(); }
@@ -67,7 +77,7 @@ def Graph_ExpertLinearOp : Graph_Op<"expert_linear", [Graph_Derivative]> {
   let hasVerifier = 1;
 }
 
-def Graph_ExpertOuterOp : Graph_Op<"expert_outer", [Graph_Derivative]> {
+def Graph_ExpertOuterOp : Graph_ChoosingOp<"expert_outer", "operand < 2"> {
   let summary = "Each expert's sum of outer products: lhs [n..., e, a], rhs [n..., e, b], ids [n..., k] -> [e, a, b]";
   let description = [{
     Element (e, a, b) is the sum over n of lhs[n, e, a] * rhs[n, e, b], over those n whose ids (as of `dispatch`) have expert e: the gradient of the weight of `expert_linear`, which
@@ -84,7 +94,7 @@ def Graph_ExpertOuterOp : Graph_Op<"expert_outer", [Graph_Derivative]> {
   let hasVerifier = 1;
 }
 
-def Graph_CombineOp : Graph_Op<"combine", [Graph_Derivative]> {
+def Graph_CombineOp : Graph_ChoosingOp<"combine", "operand == 0"> {
   let summary = "What the chosen experts gave, weighed and added up: rows [n..., e, d], ids [n..., k], weights [n..., k] -> [n..., d]";
   let description = [{
     Row n is the sum over j of weights[n, j] * rows[n, ids[n, j]], in float32, rounded once. An id outside [0, e) adds nothing, nor does one that stands before in its row. Sharded over `e`
@@ -100,7 +110,7 @@ def Graph_CombineOp : Graph_Op<"combine", [Graph_Derivative]> {
   let hasVerifier = 1;
 }
 
-def Graph_ChosenDotOp : Graph_Op<"chosen_dot", [Graph_Derivative]> {
+def Graph_ChosenDotOp : Graph_ChoosingOp<"chosen_dot", "operand == 1"> {
   let summary = "Each token's products with the rows that it chose: input [n..., d], rows [n..., e, d], ids [n..., k] -> [n..., k]";
   let description = [{
     Element (n, j) is the sum over d of input[n, d] * rows[n, ids[n, j], d], in float32, rounded once: the gradient of the weights of `combine`, which is what makes it. It is 0 for an id

@@ -1,5 +1,6 @@
 //===- OptimizeCollectives.cpp - Fuse and merge collectives ---------------===//
 #include "Explain.h"
+#include "Partition/ChosenExchanges.h"
 #include "Partition/UnsliceReductions.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -368,6 +369,7 @@ struct OptimizePass : public tessera::dist::impl::DistOptimizeCollectivesPassBas
     patterns.add<FuseReduceScatter, MakeNeutral, CancelOut<AllGatherOp, AllSliceOp>,
                  CancelOut<AllSliceOp, AllGatherOp>, MergeReduces, MergeAlongDimension<AllGatherOp>,
                  MergeAlongDimension<AllSliceOp>, MergeExchanges, AddBeforeReducing>(&getContext());
+    addChosenExchanges(patterns);
     addUnsliceReductions(patterns, machineOf(getOperation()));
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();

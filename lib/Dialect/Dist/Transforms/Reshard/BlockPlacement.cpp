@@ -5,6 +5,7 @@
 
 #include "tessera/AutoParallel/SearchWork.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
+#include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Interfaces/Interfaces.h"
 #include "tessera/Support/TypeSizes.h"
 
@@ -71,6 +72,7 @@ private:
     ProgramValue entry;
     entry.shape = llvm::to_vector(type.getShape());
     entry.elementBytes = double(elementBytes(type));
+    entry.chosen = chosenRows(value);
     entry.sharding = std::move(sharding);
     entry.fixed = fixed;
     entry.isWeight = fixed && storedWeight(value);
@@ -81,6 +83,17 @@ private:
       }
     program.values.push_back(std::move(entry));
     return ids[value] = int(program.values.size()) - 1;
+  }
+  /// Where all readers choose rows by the same ids, no more than those have to travel.
+  static ChosenRows chosenRows(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Value ids = type.getRank() > 2 ? graph::choosingIds(value) : Value();
+    if (!ids)
+      return {};
+    int dim = int(type.getRank()) - 2;
+    auto choices = double(cast<RankedTensorType>(ids.getType()).getShape().back());
+    return choices < double(type.getDimSize(dim)) ? ChosenRows{dim, choices / double(type.getDimSize(dim))}
+                                                  : ChosenRows();
   }
   /// The op's program, written into a block of its own that is gone afterwards.
   static std::shared_ptr<const Decomposition> decompose(DecomposableOpInterface op) {

@@ -53,6 +53,18 @@ struct BlockCollective {
   int64_t rows = 1, cut = 0;
 };
 
+// An all_to_all of rows, of which data says how many go where. With G members, `counts` (i32, device memory)
+// has 2 G numbers: counts[i] rows of src go to member i, one member's after the other's; counts[G + i] come
+// from member i, and lie so in dst. What one says that it sends the other says that it gets; what a member
+// sends itself counts with both. Rows of dst behind those that came are zero. No more travels than rows that
+// are there, and nobody asks how many these are: whoever makes the counts knows both sides'.
+struct RowExchange {
+  io::DType type;
+  int64_t group;
+  int64_t width;          // elements of a row
+  int64_t sent, received; // rows that src, and dst, have room for
+};
+
 // A pair of ranks along which messages go.
 struct Channel {
   int64_t from = 0, to = 0;
@@ -106,6 +118,10 @@ public:
   // Whole pieces, or boxes of them, between ranks of a group (Transfers.h; it has to live until the wait).
   virtual CommToken start(const Transfers &transfers, int64_t group, io::DType type, const void *src,
                           void *dst, Stream &stream, int32_t where) = 0;
+  // Rows by counts, which are read in the order of the stream. Throws Error where the host does not drive
+  // messages; the run ends where counts are not those of such an exchange.
+  virtual CommToken start(const RowExchange &exchange, const void *src, const int32_t *counts, void *dst,
+                          Stream &stream, int32_t where);
   // A message to the rank `peer` (not a place in a group), which receives as many bytes with the same tag (0
   // to kLargestMessageTag). Messages between two ranks with one tag arrive in the order in which they were
   // sent.

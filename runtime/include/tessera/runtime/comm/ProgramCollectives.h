@@ -27,6 +27,8 @@ public:
   // manifest.collectives[id].
   void run(int32_t id, const void *src, void *dst, Stream &stream);
   CommToken start(int32_t id, const void *src, void *dst, Stream &stream);
+  // The same of one that exchanges rows: `counts` as in RowExchange.
+  void exchangeRows(int32_t id, const void *src, const int32_t *counts, void *dst, Stream &stream);
   // Messages to and from member `index` of manifest.groups[group].
   CommToken send(int32_t group, int64_t index, int64_t tag, const void *src, size_t bytes, Stream &stream);
   CommToken receive(int32_t group, int64_t index, int64_t tag, void *dst, size_t bytes, Stream &stream);
@@ -35,7 +37,8 @@ public:
   // the program may still be on their way.
   void expectAllWaitedFor();
   // Bytes that this rank has sent in collectives since the object was made, by kind: of blocks as they were
-  // given to the communicator, in a ring (core/Collective.h), of pieces what leaves the rank.
+  // given to the communicator, in a ring (core/Collective.h), of pieces what leaves the rank, of rows by
+  // counts what would leave it at even routing.
   const std::map<CollectiveKind, int64_t> &sent() const { return sent_; }
   // The entry has given all its work to `stream`, its collectives' included.
   void endEntry(Stream &stream) { comm_.endEntry(stream); }

@@ -198,7 +198,14 @@ struct CollectiveSpec {
   Shape global;          // GroupedSend: unpadded sizes
   Sharding from, to;     // GroupedSend, and CollectivePermute if nothing is mirrored
   AxisList mirrored;     // CollectivePermute
-  int64_t mostMoved = 0; // GroupedSend: elements that the busiest rank sends or receives
+  int64_t mostMoved = 0; // GroupedSend: elements that the busiest rank sends or receives; of rows: may send
+  // AllToAll of rows by counts, which are data: elements of a row (0: equal blocks), elements that dst has
+  // room for, and those that a rank sends if every expert has as many rows.
+  int64_t width = 0, received = 0, evenMoved = 0;
+  bool hasWholeRows() const {
+    return kind == CollectiveKind::AllToAll && received >= 0 && elements % width == 0 &&
+           received % width == 0 && evenMoved >= 0 && evenMoved <= mostMoved && mostMoved <= elements;
+  }
   std::string why;
 };
 
@@ -370,8 +377,11 @@ struct Manifest {
   int64_t partIndex(Role role, StagePart part) const;
 };
 
-// Bytes one rank sends in one execution (docs/Manifest.md, byte accounting).
+// Bytes one rank sends in one execution (docs/Manifest.md, byte accounting); of rows by counts at even
+// routing.
 int64_t bytesSent(const Manifest &manifest, const CollectiveSpec &collective);
+// Bytes that one rank sends at most: of rows by counts, whatever these are.
+int64_t mostBytesSent(const Manifest &manifest, const CollectiveSpec &collective);
 
 } // namespace tessera::runtime
 #endif
