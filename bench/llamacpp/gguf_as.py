@@ -1,8 +1,8 @@
 """Writes a GGUF file with every tensor as F32 (or BF16): what a peer needs for a fair run at that precision.
 
-    python bench/gguf_as.py IN.gguf OUT.gguf [f32|bf16]
+    python bench/llamacpp/gguf_as.py IN.gguf OUT.gguf [f32|bf16]
 
-Needs PyPI's gguf and numpy."""
+Needs the package gguf (PyPI) and numpy."""
 import sys
 
 import gguf
