@@ -215,11 +215,12 @@ static std::string firstDifference(const runtime::RankBytes &a, const runtime::R
     size_t bytes = elements ? a[rank].size() / (elements / together) : 0;
     if (b.size() <= rank || b[rank].size() != a[rank].size())
       return "rank " + std::to_string(rank) + " has nothing";
-    for (size_t i = 0; i < elements; i += together)
-      if (size_t at = i / together * bytes;
-          data[rank].f[i] != 0 && memcmp(&a[rank][at], &b[rank][at], bytes) != 0)
+    for (size_t i = 0; i < elements; i += together) {
+      size_t at = i / together * bytes;
+      if (data[rank].f[i] != 0 && memcmp(&a[rank][at], &b[rank][at], bytes) != 0)
         return "rank " + std::to_string(rank) + ", element " + std::to_string(i) + " of " +
                std::to_string(elements);
+    }
   }
   return "";
 }

@@ -1,5 +1,6 @@
 //===- ModelConfig.cpp - Shared parts of reading configurations -----------===//
 #include "tessera/Import/Family.h"
+#include "tessera/Import/LayerRuns.h"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"

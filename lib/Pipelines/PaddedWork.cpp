@@ -15,6 +15,9 @@ namespace tessera {
 /// The part of something that is padding from which on it is said unasked.
 static constexpr double kMost = 0.5;
 
+/// Functions that compute less than this part of what the largest does are not spoken of (drawing a token).
+static constexpr double kWorthAWord = 0.01;
+
 std::string paddedWork(ModuleOp program, const CompileOptions &options) {
   MeshOp meshOp = dist::getMesh(program);
   if (!meshOp)
@@ -33,8 +36,12 @@ std::string paddedWork(ModuleOp program, const CompileOptions &options) {
       kind = ofKind;
     }
   };
+  double largest = 0;
   for (const auto &[name, flops] : cost.functions)
-    look(flops.padding, flops.all, "what a rank computes in @" + name, &PaddingShare::flops);
+    largest = std::max(largest, flops.all);
+  for (const auto &[name, flops] : cost.functions)
+    if (flops.all >= kWorthAWord * largest)
+      look(flops.padding, flops.all, "what a rank computes in @" + name, &PaddingShare::flops);
   auto lookAt = [&](double PaddingShare::*held, const std::string &text) {
     double padding = 0; // of one dimension: two that pad a value would count it twice
     for (const PaddedDim &dim : cost.dims)
@@ -43,7 +50,7 @@ std::string paddedWork(ModuleOp program, const CompileOptions &options) {
   };
   lookAt(&PaddingShare::weightBytes, "the weights that a rank holds");
   lookAt(&PaddingShare::stateBytes, "the states that a rank holds");
-  if (!kind)
+  if (!kind || cost.dims.empty())
     return {};
   const PaddedDim &most = *llvm::max_element(
       cost.dims, [&](const PaddedDim &a, const PaddedDim &b) { return a.share.*kind < b.share.*kind; });

@@ -72,13 +72,7 @@ double SpmdFacts::seconds(Operation *op) const {
 }
 
 /// A weight that is held in quantized blocks is gathered so.
-int64_t SpmdFacts::bytesSent(CollectiveOpInterface op) const {
-  int64_t bytes = op.getBytesSent(meshOfModule);
-  if (!isa<dist::AllGatherOp>(op.getOperation()))
-    return bytes;
-  return int64_t(double(bytes) * dist::gatheredElementBytes(op.getMoved()) /
-                 double(elementBytes(op.getMoved().getType())));
-}
+int64_t SpmdFacts::bytesSent(CollectiveOpInterface op) const { return dist::bytesSent(op, meshOfModule); }
 
 std::vector<StepTotals> SpmdFacts::totals() {
   std::vector<StepTotals> list;
@@ -90,7 +84,7 @@ std::vector<StepTotals> SpmdFacts::totals() {
     for (BlockArgument arg : function.getArguments()) {
       std::optional<graph::Kind> kind = graph::argumentKind(arg);
       if (kind == graph::Kind::Parameter)
-        total.weightBytes += arrayBytes(arg.getType());
+        total.weightBytes += int64_t(dist::heldBytes(arg));
       else if (kind == graph::Kind::State)
         total.stateBytes += graph::stateBytes(arg);
     }
@@ -323,7 +317,9 @@ TensorExplanation SpmdFacts::tensor(Value value, StringRef function) {
   t.shape.assign(global.begin(), global.end());
   if (auto attr = getShardingAttr(type))
     t.sharding = toString(attr.toSharding(meshOfModule), meshOfModule);
-  t.bytes = arrayBytes(type);
+  auto argument = dyn_cast<BlockArgument>(value);
+  bool isState = argument && graph::argumentKind(argument) == graph::Kind::State;
+  t.bytes = isState ? graph::stateBytes(argument) : int64_t(dist::heldBytes(value));
   return t;
 }
 

@@ -126,7 +126,7 @@ struct Checker {
     int64_t ranks = shardCount(m.groups[c.group]);
     require(c.kind != CollectiveKind::AllToAll || c.width > 0 || c.elements % ranks == 0, where,
             "elements do not divide by the group");
-    require(c.width == 0 || c.hasWholeRows(), where, "it does not exchange whole rows");
+    require(c.width == 0 || c.hasWholeRows(), where, "it is no exchange of whole rows");
     require(areBlockRows(c.kind, ranks, c.elements, c.rows, c.cut), where,
             "elements are not rows of the group's blocks, less what is cut off");
     bool sends = c.kind == CollectiveKind::GroupedSend,
@@ -176,10 +176,6 @@ struct Checker {
       param(p);
     for (const StateSpec &s : m.states) {
       buffer(s, "state " + s.name);
-      require(!io::isQuantized(s.dtype) ||
-                  (s.fill == Fill::Caller && !s.local.empty() &&
-                   s.local.back() % io::blockElements(s.dtype) == 0 && s.shape.back() == s.local.back()),
-              "state " + s.name, "is in blocks that its rows are not made of");
       require(s.fill != Fill::LastIndex && s.fill != Fill::Output && s.fill != Fill::Logits &&
                   s.fill < Fill::Targets,
               "state " + s.name, "what fills it is no state");

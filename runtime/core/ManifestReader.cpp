@@ -74,6 +74,11 @@ static StateSpec readState(const Json &json) {
   if (const Json *fill = fields.find("fill"))
     state.fill = byName(fillNames, *fill, "state " + state.name);
   state.holds = fields.get<std::string>("holds", "");
+  const Shape &local = state.local;
+  if (io::isQuantized(state.dtype) &&
+      (state.fill != Fill::Caller || local.empty() || state.shape.size() != local.size() ||
+       local.back() % io::blockElements(state.dtype) != 0 || state.shape.back() != local.back()))
+    damaged("state " + state.name, "is in blocks that its rows are not made of");
   fields.checkAllRead();
   return state;
 }

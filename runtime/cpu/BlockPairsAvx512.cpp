@@ -94,7 +94,9 @@ void pairVectors(int64_t m, int64_t blocks, const uint32_t *x, const float *sums
   for (int64_t tiles = (m + R - 1) / R; tiles > 0; --tiles) {
     int64_t rows = (m + tiles - 1) / tiles;
     somePairRows<scales, hasOffset, R, V>(rows, blocks, x, sums, panel, stride, y, ldy, columns);
-    m -= rows, x += rows * blocks * 16, sums += rows * blocks, y += rows * ldy;
+    m -= rows, x += rows * blocks * 16, y += rows * ldy;
+    if (hasOffset) // or there may be none
+      sums += rows * blocks;
   }
 }
 

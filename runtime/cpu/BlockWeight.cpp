@@ -275,6 +275,8 @@ void BlockProduct::addUp(int64_t row, int64_t rows) {
     pairs_ = madePairs_.data();
     toPairs(x_ + row * placedColumns_, rows * placedColumns_, madePairs_.data() + row * placedColumns_ / 2);
   }
+  if (rows > kFewRows && !blockPairKernels()[typeIndex(layer_)].readsSums)
+    return;
   const int64_t blocks = placedColumns_ / io::kSubBlock;
   sums_.resize(size_t(m_ * blocks));
   for (int64_t b = row * blocks; b < (row + rows) * blocks; ++b)
@@ -327,6 +329,7 @@ void BlockProduct::multiplyPairs(const BlockUnits &units, int part, int64_t row,
                                  int64_t end, float *y) {
   const BlockPairKernels &kernels = blockPairKernels()[typeIndex(layer_)];
   const int64_t blocks = units.chunks * units.blocks, stride = gemmKernels().panelRows;
+  const float *sums = kernels.readsSums ? sums_.data() + row * blocks : nullptr;
   std::vector<uint32_t> &panel = pairPanels_[size_t(part)];
   panel.resize(size_t(blocks * kernels.lines * stride));
   for (int64_t unit = begin; unit < end;) {
@@ -334,9 +337,8 @@ void BlockProduct::multiplyPairs(const BlockUnits &units, int part, int64_t row,
     for (int64_t u = 0; u < count; ++u)
       kernels.expand(units, unit + u, panel.data() + u * io::kUnitRows, stride);
     int64_t first = unit * io::kUnitRows;
-    kernels.columns(rows, blocks, pairs_ + row * placedColumns_ / 2, sums_.data() + row * blocks,
-                    panel.data(), stride, y + first, units.n,
-                    std::min(count * io::kUnitRows, units.n - first));
+    kernels.columns(rows, blocks, pairs_ + row * placedColumns_ / 2, sums, panel.data(), stride, y + first,
+                    units.n, std::min(count * io::kUnitRows, units.n - first));
     unit += count;
   }
 }

@@ -168,7 +168,7 @@ TEST(Generate, RefusesBadInput) {
   expectError(run + " info --prompt=x", "no such flag");
   expectError("env FAKE_CPU=warp_drive " + run + " generate --tokens=1" + with, "it lacks warp_drive");
   EXPECT_EQ(shell("FAKE_CPU=warp_drive " + run + " info").status, 0); // may be asked anywhere
-  EXPECT_EQ(shell("FAKE_CPU=fpu " + run + " generate --tokens=1 --max-new-tokens=1" + with).status, 0);
+  EXPECT_EQ(shell("FAKE_CPU=pni " + run + " generate --tokens=1 --max-new-tokens=1" + with).status, 0);
   expectError("env FAKE_TARGET=abacus " + run + " generate --tokens=1" + with, "(target abacus)");
   expectError("env TORCHELASTIC_RUN_ID=1 " + run + " generate --tokens=1" + with, "torchrun");
   for (const char *number : {"OMPI_COMM_WORLD_SIZE=0", "OMPI_COMM_WORLD_LOCAL_SIZE=0",

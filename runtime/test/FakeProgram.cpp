@@ -428,7 +428,7 @@ std::string makeManifest() {
     manifest[target] = {{"of", target}};
   }
   if (const char *feature = getenv("FAKE_CPU"))
-    manifest["cpu"] = {{"name", "other"}, {"features", {"fpu", feature}}};
+    manifest["cpu"] = {{"name", "other"}, {"features", {"pni", feature}}};
   return manifest.dump();
 }
 

@@ -142,7 +142,6 @@ def main():
     parser = parser_of("--cache")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--head-dim", type=int)
-    parser.add_argument("--flag", action="append", default=[], help="one more flag for the compiler")
     args = parser.parse_args()
     model = Llama(args.model)
     given = read_safetensors(os.path.join(args.model, "expected.safetensors"))

@@ -19,7 +19,10 @@
 // CHECK-NOT: dist.exchange_rows
 // CHECK: dist.reduce_scatter
 
+// Where tokens lie whole over ep nothing is dispatched. Sums come back as parts of the tokens' rows, or as a partial sum.
 // WHOLE-LABEL: func.func @layer
+// WHOLE-NOT: to_experts
+// WHOLE-LABEL: func.func @many
 // WHOLE-NOT: dist.exchange_rows
 // WHOLE: dist.all_reduce
 

@@ -31,7 +31,7 @@ func.func @prefill(%q: !q {graph.kind = #graph.kind<input>, graph.name = "q", gr
 // Written out over ranks: the sum of weights is combined, then the sink's is added.
 // CHECK-LABEL: func.func @decode
 // CHECK-NOT: graph.attention
-// CHECK: %[[BOTH:.*]] = dist.all_reduce %{{.*}} axes = {"cp"} {{.*}}slice needs the sum
+// CHECK: %[[BOTH:.*]] = dist.all_reduce %{{.*}} axes = {"cp"} {{.*}}needs the sum
 // CHECK: %[[SUM:.*]] = graph.slice %[[BOTH]]
 // CHECK: %[[SINK:.*]] = graph.exp
 // CHECK: graph.add %[[SUM]], %[[SINK]]

@@ -435,7 +435,7 @@ def tokenizer_cases(make):
     characters("decoder-pattern", ["regular expression", "Replace"], decoder={"type": "Replace", "pattern": {"Regex": "a+"}, "content": ""})
     characters("decoder-order", ["Metaspace after Fuse"], decoder={"type": "Sequence", "decoders": [
         {"type": "Fuse"}, {"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"}]})
-    characters("decoder-huge", ["256 MiB"], decoder={"type": "Sequence", "decoders": [
+    characters("decoder-huge", ["64 MiB"], decoder={"type": "Sequence", "decoders": [
         {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 1000}] * 4})
     characters("strip-by-text", ["decoder Strip"], decoder={"type": "Strip", "content": " ", "start": "1", "stop": 0})
     pieces("score-of-text", ["an entry of"], [["<unk>", "x"]])

@@ -24,7 +24,7 @@ struct ProgramValue {
   /// Bytes of a plain element, of a weight that is held in quantized blocks. What cuts or exchanges it needs
   /// it so, as a copy that is held instead. 0: it is plain.
   double plainBytes = 0;
-  ChosenRows chosen; ///< which rows its readers want
+  ChosenRows chosen = {}; ///< which rows its readers want
   /// Fixed: what it is (an argument, a region's result). Else a hint: what propagation wants.
   Sharding sharding;
   bool fixed = false;

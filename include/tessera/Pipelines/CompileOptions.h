@@ -66,7 +66,7 @@ struct CompileOptions {
   Rung compileTo = Rung::Binary;
   std::string report;    ///< HTML file; empty: none
   std::string dtype;     ///< bf16, f16 or f32 (empty: not given): of weights, activations and caches
-  std::string cache;     ///< bf16, f16 or f32 (empty: not given): of keys and values between steps
+  std::string cache;     ///< bf16, f16, f32 or q8_0 (empty: not given): of keys and values between steps
   std::string dumpRungs; ///< directory; empty: none
 };
 

@@ -7,9 +7,11 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/Signals.h"
 
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace tessera {
@@ -19,10 +21,23 @@ namespace tessera {
 class ScratchFile {
 public:
   static Result<ScratchFile> create(const llvm::Twine &prefix, llvm::StringRef suffix) {
+    namespace fs = llvm::sys::fs;
     llvm::SmallString<128> path;
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile(prefix, suffix, path))
+    std::error_code error = std::make_error_code(std::errc::file_exists);
+    for (int tries = 0; tries < 100 && error == std::errc::file_exists; ++tries) {
+      fs::createUniquePath(prefix + "-%%%%%%%%." + suffix, path, /*MakeAbsolute=*/true);
+      // Before it is there: a signal right behind would find nobody to remove it.
+      llvm::sys::RemoveFileOnSignal(path);
+      int descriptor = -1;
+      error = fs::openFileForWrite(path, descriptor, fs::CD_CreateNew, fs::OF_None,
+                                   fs::owner_read | fs::owner_write);
+      if (error)
+        llvm::sys::DontRemoveFileOnSignal(path);
+      else
+        llvm::sys::Process::SafelyCloseFileDescriptor(descriptor);
+    }
+    if (error)
       return Failure{"cannot write a temporary file", "", error.message(), "make room in TMPDIR"};
-    llvm::sys::RemoveFileOnSignal(path);
     return ScratchFile(std::string(path));
   }
   ScratchFile(ScratchFile &&other) noexcept : name(std::exchange(other.name, {})) {}

@@ -110,7 +110,8 @@ public:
   /// Links an executable, or a shared library. On any error `output` is as it was.
   virtual Status link(const LinkOptions &options, llvm::StringRef output) const = 0;
 
-  /// Whether its products and lookups read packed weights in quantized blocks of this type.
+  /// Whether its products and lookups read packed weights in quantized blocks of this type, and its attention
+  /// keys and values.
   virtual bool holdsBlocks(io::DType type) const { return false; }
   /// Bytes of such a weight: rows, and how a rank's columns lie in the file's rows.
   virtual int64_t blockBytes(io::DType type, int64_t rows, const io::BlockColumns &columns) const {

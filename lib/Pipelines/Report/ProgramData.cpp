@@ -4,6 +4,7 @@
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/CacheBytes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Diagnostics.h"
@@ -288,7 +289,7 @@ private:
     if (auto why = op->getAttrOfType<StringAttr>("why"))
       result.why = why.getValue().str();
     result.axes = uses(op.getGroupAxes(program.mesh));
-    result.received = double(op.getBytesSent(program.mesh));
+    result.received = double(dist::bytesSent(op, program.mesh));
     result.seconds = dist::collectiveTime(machine, program.mesh, op);
     return result;
   }

@@ -148,6 +148,8 @@ TEST_F(Gguf, HeadersThatClaimMoreThanTheFileHolds) {
   expectFailure(GgufBytes().value("k", String, raw(UINT64_MAX)), "metadata k");
   expectFailure(GgufBytes().value("k", Array, raw(uint32_t(0)) + raw(uint64_t(1) << 62)),
                 "more than the file can hold");
+  expectFailure(GgufBytes().value("k", Array, raw(uint32_t(U64)) + raw(uint64_t(9)) + std::string(16, 0)),
+                "it claims 9 elements, more than the file can hold");
   expectFailure(GgufBytes().value("k", Array, raw(uint32_t(9)) + raw(uint64_t(1))), "not supported");
   expectFailure(GgufBytes().value("k", 77, ""), "unknown value type 77");
   expectFailure(GgufBytes().value("k", Bool, raw(uint8_t(2))), "metadata k");

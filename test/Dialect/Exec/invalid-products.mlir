@@ -177,11 +177,19 @@ func.func @f(%x: tensor<2x64xf32>, %p: tensor<2x1x144xi32>, %y: tensor<2x32xf32>
   %0 = exec.matmul m = 2 n = 32 k = 64 ins(%x, %p : tensor<2x64xf32>, tensor<2x1x144xi32>) packed @w outs(%y : tensor<2x32xf32>) -> tensor<2x32xf32>
   return
 }
+
+// -----
+
+graph.parameter @w : tensor<32x64xf32> from [#graph.source<"w", file = [32, 64]>] {exec.held = ["Q8_0"], exec.layer_bytes = 1152 : i64, exec.local = tensor<16x64xf32>, exec.pack = 1 : i64}
 func.func @g(%x: tensor<2x64xf32>, %p: tensor<1x2x288xi32>, %y: tensor<2x32xf32>) {
   // expected-error @+1 {{takes 32 x 64 numbers of @w, whose pieces are 16x64 together}}
   %0 = exec.matmul m = 2 n = 32 k = 64 ins(%x, %p : tensor<2x64xf32>, tensor<1x2x288xi32>) packed @w outs(%y : tensor<2x32xf32>) -> tensor<2x32xf32>
   return
 }
+
+// -----
+
+graph.parameter @w : tensor<32x64xf32> from [#graph.source<"w", file = [32, 64]>] {exec.held = ["Q8_0"], exec.layer_bytes = 1152 : i64, exec.local = tensor<16x64xf32>, exec.pack = 1 : i64}
 func.func @h() {
   // expected-error @+1 {{is 'tensor<16x64xf32>', but @w is held in blocks, as 'tensor<288xi32>'}}
   %0 = exec.param @w : tensor<16x64xf32>

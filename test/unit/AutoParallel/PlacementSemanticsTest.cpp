@@ -92,13 +92,13 @@ public:
     ProgramOp placed;
     for (const PlacementTensor &operand : op.operands) {
       placed.operands.push_back(int(program.values.size()));
-      program.values.push_back({operand.shape, 4, operand.sharding, /*fixed=*/true});
+      program.values.push_back({.shape = operand.shape, .sharding = operand.sharding, .fixed = true});
     }
     placed.rule = op.rule;
     placed.flops = op.flops;
     placed.results = {int(program.values.size())};
     program.uses.push_back({placed.results.front(), op.results[0].sharding});
-    program.values.push_back({op.results[0].shape, 4, op.results[0].sharding, /*fixed=*/false});
+    program.values.push_back({.shape = op.results[0].shape, .sharding = op.results[0].sharding});
     program.ops.push_back(placed);
     PlacementDecision decision = placeProgram(program, costs).ops.front();
     for (auto [operand, needed] : llvm::zip(op.operands, decision.operands))

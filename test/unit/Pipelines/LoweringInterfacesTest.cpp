@@ -1,6 +1,5 @@
 // The passes below rung `spmd` ask ops what they do and know none by name: ops of another dialect go through
 // them.
-#include "tessera/Conversion/Passes.h"
 #include "tessera/Dialect/Exec/IR/Exec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Interfaces/TileLowering.h"
@@ -14,6 +13,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/JSON.h"
 
 #include <gtest/gtest.h>
@@ -151,13 +151,15 @@ struct LoweringInterfaces : ::testing::Test {
   OwningOpRef<ModuleOp> module;
 
   LoweringInterfaces() {
+    static const bool registered = (registerPasses(), true);
+    (void)registered;
     DialectRegistry registry;
     registerDialects(registry);
     registry.insert<OtherDialect>();
     context.appendDialectRegistry(registry);
   }
   /// The first error, or nothing.
-  std::string lower(StringRef text, std::unique_ptr<Pass> pass) {
+  std::string lower(StringRef text, StringRef pass) {
     std::string error;
     ScopedDiagnosticHandler keep(&context, [&](Diagnostic &diagnostic) {
       if (error.empty())
@@ -165,8 +167,7 @@ struct LoweringInterfaces : ::testing::Test {
     });
     module = parseSourceString<ModuleOp>(text, &context);
     PassManager passes(&context);
-    passes.addPass(std::move(pass));
-    if (!module || failed(passes.run(*module)))
+    if (!module || failed(parsePassPipeline(pass, passes)) || failed(passes.run(*module)))
       return error;
     return "";
   }
@@ -189,7 +190,7 @@ TEST_F(LoweringInterfaces, WhatHasItsOperandsElementsIsAView) {
       %y = graph.silu %flat : tensor<24xf32>
       return %y : tensor<24xf32>
     })",
-                  createSpmdToKernels()),
+                  "spmd-to-kernels"),
             "");
   SmallVector<exec::ReshapeOp> views = all<exec::ReshapeOp>();
   ASSERT_EQ(views.size(), 1u);
@@ -209,7 +210,7 @@ TEST_F(LoweringInterfaces, WhatComputesTilesFuses) {
       %y = graph.add %b, %x : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
       return %y : tensor<4x6xf32>
     })",
-                  createSpmdToKernels()),
+                  "spmd-to-kernels"),
             "");
   SmallVector<exec::LaunchOp> launches = all<exec::LaunchOp>();
   ASSERT_EQ(launches.size(), 1u);
@@ -231,7 +232,7 @@ TEST_F(LoweringInterfaces, WhatComputesTilesRunsInParts) {
       }
       return %y : tensor<2x1xf32>
     })",
-                  createSpmdToKernels()),
+                  "spmd-to-kernels"),
             "");
   EXPECT_EQ(all<exec::LaunchOp>().size(), 1u);
   SmallVector<linalg::ReduceOp> sums = all<linalg::ReduceOp>();
@@ -251,7 +252,7 @@ TEST_F(LoweringInterfaces, WhatComputesNoTilesDoesNotRunInParts) {
       }
       return %y : tensor<2x1xf32>
     })",
-                  createSpmdToKernels()),
+                  "spmd-to-kernels"),
             "'graph.partial' op runs other.blind in parts, which computes no tiles");
 }
 
@@ -265,7 +266,7 @@ TEST_F(LoweringInterfaces, WhatAsksTheRuntimeIsACall) {
         return
       }
     })",
-                  createExecToLLVM()),
+                  "exec-to-llvm"),
             "");
   SmallVector<LLVM::CallOp> calls = all<LLVM::CallOp>();
   ASSERT_EQ(calls.size(), 1u);
@@ -289,6 +290,6 @@ TEST_F(LoweringInterfaces, WhatIsNoCodeOfTheHostIsRefused) {
         return
       }
     })",
-                  createExecToLLVM()),
+                  "exec-to-llvm"),
             "'other.blind' op does not stand on rung exec");
 }

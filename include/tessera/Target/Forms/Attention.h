@@ -45,7 +45,9 @@ struct AttentionShape {
   /// Of a score for each head beside those of its keys, [KVH, G] of f32, bf16 or f16; null: there is none.
   mlir::Type sinkType;
   mlir::Type elementType; ///< of q and out: f32, bf16 or f16; computed in f32. Null: f32
-  mlir::Type keyType;     ///< of k and v, the same ones. Null: elementType
+  /// Of k and v, the same ones, or i8: blocks along the last dimension, as bytes (CacheBlocks.h). Null:
+  /// elementType.
+  mlir::Type keyType;
 };
 
 /// The arguments of an attention kernel; arrays as buffers.
@@ -71,7 +73,8 @@ struct AttentionArguments {
 /// keys at positions p <= positions[b, i] (and p > positions[b, i] - window; with two numbers at positions[b,
 /// i] those from the second to the first); positions[b, i] = -1, or no key in sight, gives 0. A sink is a key
 /// more of its head, with this score, without a value, in everybody's sight. Keys above the largest position
-/// of a block of queries are not read. The scratch is memory of the kernel's own use.
+/// of a block of queries are not read. The scratch is memory of the kernel's own use. Keys and values in
+/// blocks have rows of D/32*34 bytes.
 struct AttentionFunction : exec::KernelShell {
   AttentionFunction(mlir::Location loc, llvm::StringRef name, const AttentionShape &shape,
                     int64_t scratch = 0);

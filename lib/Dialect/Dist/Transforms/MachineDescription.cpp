@@ -2,6 +2,7 @@
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -52,7 +53,7 @@ double tessera::dist::collectiveTime(const Machine &machine, const Mesh &mesh,
                                      CollectiveOpInterface collective) {
   ReshardStep step;
   step.kind = collective.getStepKind();
-  step.received = double(collective.getBytesSent(mesh));
+  step.received = double(bytesSent(collective, mesh));
   step.messages = double(collective.getMessages(mesh));
   if (AxisList axes = collective.getGroupAxes(mesh); !axes.empty()) {
     step.moves.emplace_back();

@@ -9,6 +9,7 @@
 #define TESSERA_DIALECT_DIST_TRANSFORMS_WEIGHTGATHERS_H
 
 #include "tessera/Analysis/Sharding/Mesh.h"
+#include "tessera/Interfaces/Collective.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -23,6 +24,12 @@ mlir::BlockArgument storedWeight(mlir::Value value);
 /// Bytes of an element of `value` as it is gathered: of a weight that its checkpoint has in quantized blocks
 /// those of the blocks, else those of its type.
 double gatheredElementBytes(mlir::Value value);
+
+/// Bytes of `value` in memory, of a stored weight in the blocks that its checkpoint has.
+double heldBytes(mlir::Value value);
+
+/// Bytes that a rank sends by `op`, once: a weight in quantized blocks is gathered as it is held.
+int64_t bytesSent(CollectiveOpInterface op, const Mesh &mesh);
 
 struct GatheredWeight {
   mlir::BlockArgument weight; ///< of a function

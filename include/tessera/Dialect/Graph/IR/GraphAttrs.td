@@ -194,7 +194,7 @@ def Graph_Source : AttrDef<Graph_Dialect, "Source"> {
   let mnemonic = "source";
   let summary = "How a tensor of a checkpoint becomes a parameter";
   let description = [{
-    Tensor `name` (`{}` = layer number) of shape `file` -> `reshape` (empty: none) -> `slice` ([begin, end) pairs, flat; empty: all) -> `permute` (empty: none).
+    Tensor `name` (`{}`, `{i+4}`, `{2i+1}` = layer number) of shape `file` -> `reshape` (empty: none) -> `slice` ([begin, end) pairs, flat; empty: all) -> `permute` (empty: none).
   }];
   let parameters = (ins StringRefParameter<"tensor name">:$name, ArrayRefParameter<"int64_t">:$file,
       OptionalArrayRefParameter<"int64_t">:$reshape, OptionalArrayRefParameter<"int64_t">:$slice,

@@ -215,6 +215,7 @@ def Graph_CacheUpdateOp : Graph_Op<"cache_update"> {
     a row to another place of that row's context. Whoever writes the table answers for that.
     With `ring` position j, of any size, goes to place j mod context: the cache holds the last `context` positions. The rows of one update must have places of their own:
     `seq` is at most the context, and positions that follow each other have.
+    With the attribute `graph.held = "Q8_0"` rows are rounded to blocks of 32 (docs/Precision.md); `d` is whole then.
     ```mlir
     // given %cache: tensor<3x2x256x4x16xf32>, %new: tensor<2x1x4x16xf32>, %layer: tensor<i32>, %positions: tensor<2x1xi32>, %table: tensor<2x2xi32>
     %c = graph.cache_update %cache[%layer], %new, %positions pages %table of 128

@@ -10,7 +10,8 @@ def Graph_ParameterOp : Op<Graph_Dialect, "parameter", [Symbol, HasParent<"::mli
   let summary = "A weight: its shape and where it comes from in the checkpoint";
   let description = [{
     Functions take the weight as an argument with `graph.kind = #graph.kind<parameter>` and `graph.name` = the symbol. A stacked weight's leading
-    dimension is `layer`: `{}` in the source name stands for the layer's number.
+    dimension is `layer`: `{}` in the source name stands for the layer's number, `{i+4}` for those of a stack that begins with layer 4, `{2i+1}` for every
+    second one from layer 1 on.
     ```mlir
     graph.parameter @layers.q : tensor<4x2x3x8x48xf32> stacked
         from [#graph.source<"model.layers.{}.self_attn.q_proj.weight", file = [48, 48], reshape = [2, 3, 8, 48]>]

@@ -29,7 +29,7 @@ def BuildGenerateStep : Pass<"graph-build-generate-step", "::mlir::ModuleOp"> {
     Rung `graph` to rung `step` (docs/Step.md). Every `graph.attention` over the sequence gets two stacked caches as states; the functions work on
     `chunk` positions (@prefill) or one (@decode); the position-wise ops between the last mixing of positions and the logits run for
     one position per row only. @prefill_short is @prefill for fewer positions; @head knows nothing of it.
-    With `cache` keys and values are rounded once, by a `graph.cast` in front of `graph.cache_update`, and attention reads those of its own chunk rounded, too.
+    With `cache` keys and values are rounded once, by a `graph.cast` in front of `graph.cache_update`, and attention reads those of its own chunk rounded, too. With `cache=q8_0` the update rounds, to blocks that the states say they are held in (`graph.held`).
     ```mlir
     func.func private @forward(%tokens: tensor<1x64xi32>, %positions: tensor<1x64xi32>, %w: tensor<99x48xf32>)
         -> (tensor<1x64x99xf32> {graph.name = "logits"})
@@ -47,7 +47,7 @@ def BuildGenerateStep : Pass<"graph-build-generate-step", "::mlir::ModuleOp"> {
     Option<"chunkTokens", "chunk-tokens", "int64_t", "0", "Tokens of all rows that one @prefill takes, where that is more for a row than largest-chunk: the target's choice">,
     Option<"shortChunk", "short-chunk", "int64_t", "0", "Positions of one @prefill_short, for short prompts and the ends of long ones, where @prefill takes eight times as many or more; 0: there is none. The target's choice">,
     Option<"page", "page", "int64_t", "0", "Positions of a page of the caches, which a table of pages finds; 0: caches have no pages. The target's choice">,
-    Option<"cache", "cache", "std::string", "\"\"", "f32, bf16 or f16: what caches keep keys and values in; empty: in their own type">,
+    Option<"cache", "cache", "std::string", "\"\"", "f32, bf16, f16 or q8_0 (blocks): what caches keep keys and values in; empty: in their own type">,
     Option<"rings", "rings", "bool", "false", "Caches of attentions with a window are rings, where window and chunk are less than max-seq-len. The target's choice">,
     Option<"draws", "draws", "bool", "false", "Adds @sample, which draws tokens from the logits of the step before it">,
   ];

@@ -4,6 +4,8 @@
 #include "Explain.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
+#include "tessera/Dialect/Graph/IR/CacheBytes.h"
 #include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -106,7 +108,7 @@ private:
     double PaddingShare::*held = kind == graph::Kind::Parameter ? &PaddingShare::weightBytes
                                  : kind == graph::Kind::State   ? &PaddingShare::stateBytes
                                                                 : nullptr;
-    double bytes = tensorBytes(arg.getType());
+    double bytes = kind == graph::Kind::State ? double(graph::stateBytes(arg)) : heldBytes(arg);
     if (held)
       cost.total.*held += bytes;
     for (auto [i, part] : paddingOf(arg)) {
@@ -122,7 +124,7 @@ private:
       return;
     double times = double(graph::executionsOf(op));
     auto collective = dyn_cast<CollectiveOpInterface>(op);
-    double sent = collective ? times * double(collective.getBytesSent(mesh)) : 0;
+    double sent = collective ? times * double(bytesSent(collective, mesh)) : 0;
     double flops = times * cast<CostOpInterface>(op).getCost().flops;
     cost.total.sentBytes += sent;
     cost.total.flops += flops;

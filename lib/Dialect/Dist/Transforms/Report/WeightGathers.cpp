@@ -52,6 +52,19 @@ double dist::gatheredElementBytes(Value value) {
   return parameter ? exec::blockElementBytes(parameter).value_or(plain) : plain;
 }
 
+double dist::heldBytes(Value value) {
+  return double(arrayBytes(value.getType())) * gatheredElementBytes(value) /
+         double(elementBytes(value.getType()));
+}
+
+int64_t dist::bytesSent(CollectiveOpInterface op, const Mesh &mesh) {
+  int64_t bytes = op.getBytesSent(mesh);
+  if (!isa<AllGatherOp>(op.getOperation()))
+    return bytes;
+  return int64_t(double(bytes) * gatheredElementBytes(op.getMoved()) /
+                 double(elementBytes(op.getMoved().getType())));
+}
+
 namespace {
 /// The gathers of one weight that are not themselves of a gathered one.
 struct Gathers {
