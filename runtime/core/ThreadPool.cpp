@@ -39,8 +39,10 @@ ThreadPool::ThreadPool(int size, std::function<void()> onStart)
 
 ThreadPool::~ThreadPool() { stop(); }
 
+// A last turn without a task. Whoever claims it ends: a flag beside the turns could be read before it is set,
+// and this turn then be taken for one whose task is long gone.
 void ThreadPool::stop() {
-  stop_ = true;
+  task_ = nullptr;
   for (size_t i = 0; i < workers_.size(); ++i)
     workerStates_[i].start.add(1);
   for (std::thread &worker : workers_)
@@ -66,13 +68,13 @@ void ThreadPool::work(int part) {
   WorkerState &state = workerStates_[part - 1];
   for (uint32_t seen = 0;;) {
     state.start.waitWhile(seen);
-    if (stop_.load())
-      return;
     seen = state.start.load();
     // Turns may have passed without us. A claim holds the caller in its turn, so task and context stand still
     // after it.
     if (!claim(state, seen))
       continue;
+    if (!task_)
+      return;
     runPart(task_, context_, part);
     // The caller needs to be woken by the last part only.
     if (pending_.add(uint32_t(-1), /*wake=*/false) == 0)

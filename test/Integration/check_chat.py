@@ -237,7 +237,8 @@ terminal = Terminal("generate", "--max-new-tokens=60", *["--prompt=Hi"] * 3000) 
 terminal.until(r"\[2/3000\]", "many answers")
 os.kill(terminal.child, signal.SIGINT)
 terminal.until(r"\r\nloaded .*; prefill: \d+ tokens in .*; decode: \d+ tokens", "Ctrl-C ends a run")
-expect(terminal.leave(), 130, "the status of Ctrl-C")
+status = terminal.leave()
+expect(status, 130, f"the status of Ctrl-C, behind {terminal.seen!r}")
 
 # A reader that goes is no error.
 pipe = subprocess.Popen([args.out, "generate", *["--prompt=Hi there"] * 1000], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

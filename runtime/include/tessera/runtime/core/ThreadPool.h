@@ -60,7 +60,6 @@ private:
   std::vector<std::thread> workers_;
   alignas(64) Task task_ = nullptr;
   void *context_ = nullptr;
-  std::atomic<bool> stop_{false};
   WaitWord pending_; // workers not yet prepared; then parts not yet done
   std::atomic<bool> failed_{false};
   std::exception_ptr failure_; // written by whoever set failed_, read by the caller once pending_ is 0
