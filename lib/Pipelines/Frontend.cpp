@@ -1,7 +1,7 @@
 //===- Frontend.cpp - MODEL to rung graph ---------------------------------===//
 #include "tessera/Pipelines/Frontend.h"
 
-#include "WrittenOut.h"
+#include "SizeWithoutAliases.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
@@ -76,7 +76,7 @@ static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const st
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
   if (!module)
     return diagnostics.failure("cannot read program", path);
-  if (std::string problem = checkWrittenOut(*module); !problem.empty())
+  if (std::string problem = checkSizeWithoutAliases(*module); !problem.empty())
     return fail(problem);
   return module;
 }

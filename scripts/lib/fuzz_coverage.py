@@ -39,7 +39,7 @@ READERS = [
     (("import-gguf",), ["lib/Import/GGUF/GgufSettings.cpp", "lib/Import/GGUF/RotaryGguf.cpp"]),
     (("import", "import-gguf"), [f"lib/Import/{name}.cpp" for name in ("HeldTypes", "Import", "ModelConfig", "Settings", "WeightTable")]
      + [f"lib/Import/Families/{name}.cpp" for name in ("Gemma", "Gpt2", "GptNeox", "GptOss", "Granite", "Llama", "Mistral", "Mixtral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "Qwen3Moe", "SmolLM3")]),
-    (("program",), ["lib/Pipelines/Frontend.cpp", "lib/Pipelines/WrittenOut.cpp"]),
+    (("program",), ["lib/Pipelines/Frontend.cpp", "lib/Pipelines/SizeWithoutAliases.cpp"]),
     (("compile-flags",), ["lib/Pipelines/CompileOptions.cpp", "lib/Dialect/Dist/Transforms/Annotate/MeshSpec.cpp", "lib/AutoParallel/Machine.cpp"]),
 ]
 

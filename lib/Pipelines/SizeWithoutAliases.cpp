@@ -1,5 +1,5 @@
-//===- WrittenOut.cpp - How large a program is without its aliases --------===//
-#include "WrittenOut.h"
+//===- SizeWithoutAliases.cpp - How large a program is written out --------===//
+#include "SizeWithoutAliases.h"
 
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -91,7 +91,7 @@ private:
 };
 } // namespace
 
-std::string checkWrittenOut(ModuleOp module) {
+std::string checkSizeWithoutAliases(ModuleOp module) {
   Sizes sizes;
   module->walk([&](Operation *op) {
     sizes.add({op->getAttrDictionary(), {}});
