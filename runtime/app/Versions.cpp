@@ -62,13 +62,17 @@ std::string withVersions(const std::string &described, const ChosenProgram &chos
   return withLine(described, "code         " + name + ", of " + listed(chosen.held));
 }
 
+// Weights in blocks are expanded, whatever type a program computes in: no such unit multiplies them.
+static bool multipliesBfloat16(const Manifest &manifest, const MatmulSpec &product) {
+  const bool blocks = product.param >= 0 && manifest.params[size_t(product.param)].isHeldInBlocks();
+  return product.x == io::DType::BF16 && product.w == io::DType::BF16 && !blocks;
+}
+
 std::string withBfloat16Unit(const std::string &described, const Manifest &manifest, const std::string &unit,
                              bool json) {
   const bool multiplies =
-      manifest.dtype == "bf16" ||
-      std::any_of(manifest.matmuls.begin(), manifest.matmuls.end(), [](const MatmulSpec &product) {
-        return product.x == io::DType::BF16 && product.w == io::DType::BF16;
-      });
+      std::any_of(manifest.matmuls.begin(), manifest.matmuls.end(),
+                  [&](const MatmulSpec &product) { return multipliesBfloat16(manifest, product); });
   if (unit.empty() || !multiplies)
     return described;
   if (json) {

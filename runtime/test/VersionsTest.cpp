@@ -66,20 +66,29 @@ TEST(Versions, InfoNamesThem) {
 }
 
 TEST(Versions, InfoNamesWhatMultipliesBfloat16) {
-  Manifest none, whole, text;
-  whole.dtype = "bf16";
-  text.matmuls.resize(2); // a program in text has no type of its own
-  text.matmuls[1].x = text.matmuls[1].w = io::DType::BF16;
-  for (const Manifest *manifest : {&whole, &text}) {
-    EXPECT_EQ(withBfloat16Unit("a\nb\n", *manifest, "AMX", false),
-              "a\nbfloat16     multiplied by AMX here\nb\n");
-    EXPECT_EQ(nlohmann::json::parse(withBfloat16Unit("{}\n", *manifest, "AMX", true))["bfloat16_unit"],
-              "AMX");
-    EXPECT_EQ(withBfloat16Unit("a\nb\n", *manifest, "", false), "a\nb\n"); // of a driver that does not say
-  }
-  text.matmuls[1].w = io::DType::F32;
-  for (const Manifest *manifest : {&none, &text})
-    EXPECT_EQ(withBfloat16Unit("a\nb\n", *manifest, "AMX", false), "a\nb\n");
+  Manifest manifest;
+  manifest.matmuls.resize(2);
+  manifest.matmuls[1].x = manifest.matmuls[1].w = io::DType::BF16;
+  EXPECT_EQ(withBfloat16Unit("a\nb\n", manifest, "AMX", false),
+            "a\nbfloat16     multiplied by AMX here\nb\n");
+  EXPECT_EQ(nlohmann::json::parse(withBfloat16Unit("{}\n", manifest, "AMX", true))["bfloat16_unit"], "AMX");
+  EXPECT_EQ(withBfloat16Unit("a\nb\n", manifest, "", false), "a\nb\n"); // of a driver that does not say
+  manifest.matmuls[1].w = io::DType::F32;
+  EXPECT_EQ(withBfloat16Unit("a\nb\n", manifest, "AMX", false), "a\nb\n");
+}
+
+// A program that computes in bfloat16 need not multiply it.
+TEST(Versions, InfoNamesNothingForProductsOfBlocks) {
+  Manifest manifest;
+  manifest.dtype = "bf16";
+  manifest.params.resize(1);
+  manifest.matmuls.resize(1);
+  MatmulSpec &product = manifest.matmuls[0];
+  product.x = product.w = io::DType::BF16;
+  product.param = 0;
+  EXPECT_NE(withBfloat16Unit("a\nb\n", manifest, "AMX", false), "a\nb\n");
+  manifest.params[0].held = {io::DType::Q8_0};
+  EXPECT_EQ(withBfloat16Unit("a\nb\n", manifest, "AMX", false), "a\nb\n");
 }
 
 } // namespace
