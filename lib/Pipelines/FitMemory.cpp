@@ -200,6 +200,12 @@ Status Fitting::consider(const CompileOptions &candidate) {
   return {};
 }
 
+static std::string partsText(const ProgramMemory &memory) {
+  std::string text =
+      "weights and states " + std::to_string(memory.weights) + ", arena " + std::to_string(memory.arena);
+  return text + (memory.workspace ? ", workspace " + std::to_string(memory.workspace) : "");
+}
+
 Failure Fitting::doesNotFit() const {
   const ProgramMemory &memory = least->memory;
   std::string hint = "give --memory=" + std::to_string(memory.total());
@@ -210,15 +216,13 @@ Failure Fitting::doesNotFit() const {
   else
     hint += ", a larger mesh, or a smaller --max-seq-len or --batch";
   return {"does not fit", "--memory=" + std::to_string(options.memory),
-          "needs at least " + std::to_string(memory.total()) + " bytes a rank: weights and states " +
-              std::to_string(memory.weights) + ", arena " + std::to_string(memory.arena),
+          "needs at least " + std::to_string(memory.total()) + " bytes a rank: " + partsText(memory),
           hint};
 }
 
 void Fitting::explain(const Plan &plan) const {
   llvm::errs() << "remark: memory: " << plan.memory.total() << " of " << options.memory
-               << " bytes of a rank: weights and states " << plan.memory.weights << ", arena "
-               << plan.memory.arena;
+               << " bytes of a rank: " << partsText(plan.memory);
   if (options.task == Task::Train)
     llvm::errs() << llvm::formatv("; a step takes {0:f2} us, predicted; loops save {1} bytes at most",
                                   plan.seconds * 1e6, plan.options.savedBytes);

@@ -2,6 +2,7 @@
 #include "tessera/Pipelines/ProgramMemory.h"
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Exec/IR/HeldWords.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/TypeSizes.h"
 #include "tessera/runtime/core/HeldBytes.h"
@@ -10,45 +11,51 @@ using namespace mlir;
 
 namespace tessera {
 
+static int64_t blockBytes(const Target &target, io::DType type, const exec::BlockMatrix &layer) {
+  return target.blockBytes(type, layer.rows, layer.columns);
+}
+
 /// What a rank holds of it.
 static int64_t weightBytes(graph::ParameterOp op, const Target &target) {
   auto held = op->getAttrOfType<TypeAttr>(exec::kLocalTypeAttr);
   if (!held)
     return 0; // nobody reads it
   auto type = cast<RankedTensorType>(held.getValue());
-  int64_t layers = op.getStacked() ? type.getDimSize(0) : 1;
-  ArrayRef<int64_t> shape = type.getShape().drop_front(op.getStacked() ? 1 : 0);
-  int64_t elements = 1, rows = 1;
-  for (int64_t size : shape)
-    elements *= size;
   runtime::HeldWeight weight;
-  weight.layers = layers;
-  weight.bytes = elements * elementBytes(type);
+  weight.layers = op.getStacked() ? type.getDimSize(0) : 1;
+  weight.bytes = type.getNumElements() / std::max<int64_t>(weight.layers, 1) * elementBytes(type);
   if (auto apart = op->getAttrOfType<IntegerAttr>(exec::kLayerBytesAttr))
     weight.apart = apart.getInt();
-  if (auto outDims = op->getAttrOfType<IntegerAttr>(exec::kPackAttr)) {
-    for (int64_t size : shape.take_front(size_t(outDims.getInt())))
-      rows *= size;
+  if (op->hasAttr(exec::kPackAttr)) {
+    exec::PackedMatrix layer = exec::packedMatrix(op);
     weight.plainBytes = op.getVariable() ? weight.bytes : 0;
     weight.isPacked = true;
     weight.bytes =
-        target.packedBytes(rows, rows ? elements / rows : 0, *exec::elementDType(type.getElementType()));
-    if (auto held = op->getAttrOfType<ArrayAttr>(exec::kHeldAttr)) {
-      auto columns = [&](ArrayRef<int64_t> layer) {
-        ArrayRef<int64_t> dims = layer.drop_front(size_t(outDims.getInt()));
-        return std::vector<int64_t>(dims.begin(), dims.end());
-      };
-      auto global = cast<RankedTensorType>(op.getType()).getShape().drop_front(op.getStacked() ? 1 : 0);
-      io::BlockColumns lie(columns(global), columns(shape));
-      for (auto name : held.getAsRange<StringAttr>())
-        weight.each.push_back(std::max(
-            weight.apart, target.blockBytes(*io::weightTypeFromFileName(name.getValue()), rows, lie)));
+        target.packedBytes(layer.rows, layer.columns, *exec::elementDType(type.getElementType()));
+    for (io::DType held : exec::blockTypes(op))
+      weight.each.push_back(std::max(weight.apart, blockBytes(target, held, exec::blockMatrix(op))));
+    if (weight.each.size() == 1)
       weight.bytes = weight.each.front();
-      if (weight.each.size() == 1)
-        weight.each.clear();
-    }
+    if (weight.each.size() < 2)
+      weight.each.clear();
   }
   return weight.total();
+}
+
+/// Memory for a weight in blocks that comes in pieces, put together: all products share that of the largest.
+static int64_t workspaceBytes(ModuleOp module, const Target &target) {
+  int64_t most = 0;
+  module.walk([&](exec::MatmulOp op) {
+    ArrayRef<int64_t> pieces = exec::piecesOf(op);
+    if (pieces.empty())
+      return;
+    auto parameter = module.lookupSymbol<graph::ParameterOp>(op.getParamAttr());
+    exec::BlockMatrix whole =
+        exec::blockMatrix(parameter, exec::layerOfPieces(parameter, pieces));
+    for (io::DType type : exec::blockTypes(parameter))
+      most = std::max(most, blockBytes(target, type, whole));
+  });
+  return most;
 }
 
 ProgramMemory programMemory(ModuleOp module, const Target &target) {
@@ -57,6 +64,7 @@ ProgramMemory programMemory(ModuleOp module, const Target &target) {
     memory.weights += weightBytes(op, target);
   if (auto arena = module->getAttrOfType<IntegerAttr>(exec::kArenaAttr))
     memory.arena = arena.getInt();
+  memory.workspace = workspaceBytes(module, target);
   if (auto slots = module->getAttrOfType<DenseI64ArrayAttr>(exec::kSlotBytesAttr))
     llvm::copy(slots.asArrayRef(), memory.slots.begin());
   return memory;

@@ -240,7 +240,7 @@ Result<std::vector<StageFigures>> StageProbe::measure(const CompileOptions &opti
         all[size_t(Figure::Slot) + kind] = double(memory.slots[kind]);
         slots += memory.slots[kind];
       }
-      all[size_t(Figure::Arena)] = double(memory.arena - slots);
+      all[size_t(Figure::Arena)] = double(memory.arena - slots + memory.workspace);
     }
   }
   return inOrder(*module, programs);

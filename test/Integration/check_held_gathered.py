@@ -4,7 +4,7 @@
 
 On each mesh (which has an axis fsdp): tokens and logits as check_generate.py has them (1e-4 of float64 on expanded weights). What is packed on one rank is held in blocks on this
 mesh, too, in little more than its share (a cut adds a sub-block a row). Prompts gather layers as words of those blocks (on one mesh at least), and a rank sends no more of them in a step to any
-other than it holds. Made-up weights give the tokens that they give on one rank."""
+other than it holds. `--memory` counts what `info` does. Made-up weights give the tokens that they give on one rank."""
 import argparse
 import json
 import os
@@ -51,6 +51,10 @@ def main():
         info, here = compiled(args, f"--mesh={mesh}")
         if here != told:
             sys.exit(f"made-up weights on {mesh}: {here}expected {told}")
+        done = subprocess.run([args.compiler, args.model, "--max-seq-len=64", f"--mesh={mesh}", "--memory=1", "-o", args.out], capture_output=True, text=True, timeout=500)
+        taken = [max(info[f"{what}_bytes"]) for what in ("weight", "arena", "workspace")]
+        if f"needs at least {sum(taken)} bytes" not in done.stderr:
+            sys.exit(f"on {mesh} a rank takes {taken} bytes: weights, arena, workspace; --memory=1 says {done.stderr.strip()}")
         held = 0
         for weight in info["weights"]:
             if weight["name"] not in alone:

@@ -4,6 +4,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/PaddingCost.h"
+#include "tessera/Dialect/Exec/IR/HeldWords.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Dialect/Graph/IR/MeanAttr.h"
@@ -143,8 +144,8 @@ int64_t ManifestWriter::matmul(MatmulOp op) {
     matmul["function"] = productFunctionName(*op.getFunction());
   if (op.getStarts())
     matmul["groups"] = op.getGroups();
-  if (op.getWeight() && op.getParamAttr())
-    matmul["pieces"] = numbers(cast<ShapedType>(op.getWeight().getType()).getShape().drop_back());
+  if (ArrayRef<int64_t> pieces = piecesOf(op); !pieces.empty())
+    matmul["pieces"] = numbers(pieces);
   return numberOf(matmuls, std::move(matmul));
 }
 

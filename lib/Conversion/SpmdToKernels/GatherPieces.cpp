@@ -25,19 +25,11 @@ bool gathersPieces(const Lowering &lowering, dist::AllGatherOp gather) {
 }
 
 /// Bytes of a layer in blocks, of the largest of the types that layers have.
-static int64_t layerBytes(const Lowering &lowering, graph::ParameterOp parameter) {
-  auto local = cast<RankedTensorType>(parameter->getAttrOfType<TypeAttr>(exec::kLocalTypeAttr).getValue());
-  size_t stacked = parameter.getStacked() ? 1 : 0,
-         outDims = size_t(parameter->getAttrOfType<IntegerAttr>(exec::kPackAttr).getInt());
-  auto columns = [&](RankedTensorType type) {
-    ArrayRef<int64_t> dims = type.getShape().drop_front(stacked + outDims);
-    return std::vector<int64_t>(dims.begin(), dims.end());
-  };
-  io::BlockColumns lie(columns(cast<RankedTensorType>(parameter.getType())), columns(local));
+static int64_t largestLayer(const Lowering &lowering, graph::ParameterOp parameter) {
+  exec::BlockMatrix layer = exec::blockMatrix(parameter);
   int64_t bytes = 0;
-  for (auto name : parameter->getAttrOfType<ArrayAttr>(exec::kHeldAttr).getAsRange<StringAttr>())
-    bytes = std::max(bytes, lowering.target.blockBytes(*io::weightTypeFromFileName(name.getValue()),
-                                                       exec::packedMatrix(parameter).rows, lie));
+  for (io::DType type : exec::blockTypes(parameter))
+    bytes = std::max(bytes, lowering.target.blockBytes(type, layer.rows, layer.columns));
   return bytes;
 }
 
@@ -55,7 +47,7 @@ static Value wordsOf(graph::ParameterOp parameter, RankedTensorType words, Opera
 void gatherPieces(const Lowering &lowering, graph::ParameterOp parameter,
                   ArrayRef<dist::AllGatherOp> gathers) {
   Builder attributes(parameter.getContext());
-  parameter->setAttr(exec::kLayerBytesAttr, attributes.getI64IntegerAttr(layerBytes(lowering, parameter)));
+  parameter->setAttr(exec::kLayerBytesAttr, attributes.getI64IntegerAttr(largestLayer(lowering, parameter)));
   RankedTensorType words = exec::heldWords(parameter);
   for (dist::AllGatherOp gather : gathers) {
     OpBuilder builder(gather);

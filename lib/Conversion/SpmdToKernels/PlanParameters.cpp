@@ -77,9 +77,9 @@ std::optional<int64_t> packedOutDims(const Lowering &lowering, Parameter &parame
   return profits ? outDims : std::nullopt;
 }
 
-/// From a layer of a plain stack to the next, where the target wants more than a layer has; else 0. Only
-/// stacks that are read layer by layer can be held so: whoever takes all of one takes one array.
-int64_t layerBytes(const Lowering &lowering, const Parameter &parameter) {
+/// Bytes from a layer of a plain stack to the next, where the target wants more than a layer has; else 0.
+/// Only stacks that are read layer by layer can be held so: whoever takes all of one takes one array.
+int64_t alignedLayer(const Lowering &lowering, const Parameter &parameter) {
   graph::ParameterOp op = parameter.op;
   bool byLayer = op.getStacked() && !op.getVariable();
   for (BlockArgument arg : parameter.args)
@@ -138,7 +138,7 @@ LogicalResult planParameters(Lowering &lowering) {
       }
       parameter.op->removeAttr(exec::kPackAttr); // floats are gathered as they lie
     }
-    if (int64_t apart = layerBytes(lowering, parameter); apart != 0)
+    if (int64_t apart = alignedLayer(lowering, parameter); apart != 0)
       parameter.op->setAttr(exec::kLayerBytesAttr, builder.getI64IntegerAttr(apart));
     for (BlockArgument arg : parameter.args) {
       if (arg.use_empty())

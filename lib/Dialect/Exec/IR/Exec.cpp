@@ -2,9 +2,7 @@
 
 #include "tessera/Dialect/Exec/IR/ExchangeRows.h"
 
-#include "tessera/Dialect/Exec/IR/HeldWords.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
-#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "tessera/Dialect/Exec/IR/ExecDialect.cpp.inc"
@@ -54,31 +52,6 @@ Value rootOf(Value value) {
 MemRefType bufferType(Type type) {
   auto shaped = cast<ShapedType>(type);
   return MemRefType::get(shaped.getShape(), shaped.getElementType());
-}
-
-RankedTensorType heldWords(graph::ParameterOp parameter) {
-  auto bytes = parameter->getAttrOfType<IntegerAttr>(kLayerBytesAttr);
-  if (!bytes || !parameter->hasAttr(kHeldAttr))
-    return {};
-  SmallVector<int64_t> shape;
-  if (parameter.getStacked())
-    shape.push_back(cast<RankedTensorType>(parameter.getType()).getDimSize(0));
-  shape.push_back(bytes.getInt() / kWordBytes);
-  return RankedTensorType::get(shape, IntegerType::get(parameter.getContext(), 32));
-}
-
-std::optional<double> blockElementBytes(graph::ParameterOp parameter) {
-  auto held = parameter->getAttrOfType<ArrayAttr>(graph::kHeldAttr);
-  if (!held || held.empty() || parameter.getVariable())
-    return std::nullopt;
-  double bytes = 0;
-  for (auto name : held.getAsRange<StringAttr>()) {
-    std::optional<io::DType> type = io::weightTypeFromFileName(name.getValue());
-    if (!type || !io::isQuantized(*type))
-      return std::nullopt;
-    bytes += double(io::blockBytes(*type)) / double(io::blockElements(*type));
-  }
-  return bytes / double(held.size());
 }
 
 int64_t layerStride(LayerOp layer) {

@@ -78,20 +78,16 @@ static LogicalResult verifyPieces(MatmulOp op, int64_t rows, SymbolTableCollecti
   if (!words || !pack)
     return op.emitOpError() << "takes pieces of " << op.getParamAttr()
                             << ", which does not say how many bytes of blocks a layer has";
-  size_t stacked = parameter.getStacked() ? 1 : 0;
-  ArrayRef<int64_t> whole = cast<RankedTensorType>(parameter.getType()).getShape().drop_front(stacked),
-                    local = heldType(parameter).getShape().drop_front(stacked);
-  bool fits = pieces.getRank() == int64_t(local.size()) + 1;
-  ArrayRef<int64_t> counts = fits ? pieces.getShape().drop_back() : ArrayRef<int64_t>();
+  int64_t dims = heldType(parameter).getRank() - (parameter.getStacked() ? 1 : 0);
+  ArrayRef<int64_t> counts = piecesOf(op);
+  bool fits = int64_t(counts.size()) == dims;
   if (!fits || pieces.getShape().back() != words.getShape().back() ||
       llvm::count_if(counts, [](int64_t count) { return count > 1; }) > 1)
     return op.emitOpError() << "takes " << Type(pieces) << " for pieces of " << op.getParamAttr()
-                            << ": they are counted along its " << local.size()
+                            << ": they are counted along its " << dims
                             << " dimensions, several along one at most, and have " << words.getShape().back()
                             << " words each";
-  SmallVector<int64_t> shape;
-  for (auto [count, own, all] : llvm::zip_equal(counts, local, whole))
-    shape.push_back(std::min(count * own, all));
+  SmallVector<int64_t> shape = layerOfPieces(parameter, counts);
   auto outDims = size_t(pack.getInt());
   if (product(ArrayRef(shape).take_front(outDims)) != rows ||
       product(ArrayRef(shape).drop_front(outDims)) != int64_t(op.getK()))

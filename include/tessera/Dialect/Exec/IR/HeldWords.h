@@ -1,6 +1,8 @@
-//===- HeldWords.h - A weight in blocks as an array -------------*- C++ -*-===//
+//===- HeldWords.h - Weights in blocks, as a rank holds them ----*- C++ -*-===//
 #ifndef TESSERA_DIALECT_EXEC_IR_HELDWORDS_H
 #define TESSERA_DIALECT_EXEC_IR_HELDWORDS_H
+
+#include "tessera/runtime/io/BlockLayout.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -11,6 +13,28 @@ class ParameterOp;
 }
 
 namespace tessera::exec {
+
+class MatmulOp;
+
+/// A layer of a parameter that is packed: its rows, and where their columns lie in the rows of the file.
+struct BlockMatrix {
+  int64_t rows;
+  io::BlockColumns columns;
+};
+/// Of what a rank holds of a layer, or of `layer`, the sizes of several ranks' pieces together.
+BlockMatrix blockMatrix(graph::ParameterOp parameter);
+BlockMatrix blockMatrix(graph::ParameterOp parameter, llvm::ArrayRef<int64_t> layer);
+
+/// How many ranks' pieces of a parameter in blocks the weight of `op` is, along each dimension of a layer;
+/// empty: it is none.
+llvm::ArrayRef<int64_t> piecesOf(MatmulOp op);
+
+/// Sizes of what ranks' pieces of a layer are together, `pieces` of them along each of its dimensions.
+llvm::SmallVector<int64_t> layerOfPieces(graph::ParameterOp parameter, llvm::ArrayRef<int64_t> pieces);
+
+/// The types of blocks that the parameter is held in (exec.held): of each layer, or one of all. Empty: it is
+/// held as floats.
+llvm::SmallVector<io::DType> blockTypes(graph::ParameterOp parameter);
 
 /// Bytes of a word: what is held in blocks is gathered as i32.
 inline constexpr int64_t kWordBytes = 4;
