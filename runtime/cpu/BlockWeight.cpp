@@ -109,19 +109,17 @@ void BlockWeight::writeHeader(DType type, const std::vector<BlockHeader::Chunk> 
 void BlockWeight::writeRows(DType type, const std::vector<BlockHeader::Chunk> &chunks, int64_t begin,
                             int64_t count, const uint8_t *const *rows, void *layer) const {
   BlockLayout layout(type, n, columns);
-  io::BlockParts parts = io::blockParts(type);
-  const int64_t subs = io::blockElements(type) / io::kSubBlock, blockBytes = io::blockBytes(type),
-                words = parts.codes / 4;
+  const UnitParts held(type, layout, int64_t(chunks.size()));
+  const io::BlockParts &parts = held.parts;
+  const int64_t subs = io::superBlock(type), blockBytes = io::blockBytes(type), words = parts.codes / 4;
   const BlockStripes stripes = blockStripes(type);
   const int64_t partSize = stripes.scales, partCount = parts.scales / partSize;
-  const int64_t all = int64_t(chunks.size()) * layout.blocks;
   for (int64_t i = 0; i < count; ++i) {
     if (!rows[i])
       continue; // zero, as the memory came
     int64_t row = begin + i, lane = row % io::kUnitRows;
     auto *unit = static_cast<uint8_t *>(layer) + layout.headerBytes + row / io::kUnitRows * layout.unitBytes;
-    uint8_t *scales = unit + all * io::kUnitRows * parts.codes,
-            *supers = scales + all * io::kUnitRows * parts.scales;
+    uint8_t *scales = unit + held.scalesAt(), *supers = unit + held.supersAt();
     for (size_t c = 0; c < chunks.size(); ++c) {
       if (chunks[c].count == 0)
         continue;
@@ -153,17 +151,16 @@ void BlockWeight::writeRows(DType type, const std::vector<BlockHeader::Chunk> &c
   }
 }
 
-// Memory that was never loaded is zero, and no type of blocks.
-static const BlockHeader &headerOf(const void *layer) {
+const BlockHeader &BlockWeight::header(const void *layer) {
   auto &header = *static_cast<const BlockHeader *>(layer);
-  if (!io::isQuantized(DType(header.type)))
+  if (!io::isQuantized(DType(header.type))) // memory that was never loaded is zero, which is no such type
     throw Error("cannot compute a product", "weights in blocks", "none were loaded", "load the model first");
   return header;
 }
 
 // Kernels' view of a layer; `phases` lives as long.
 static BlockUnits unitsOf(const BlockWeight &weight, const void *layer, std::vector<uint8_t> &phases) {
-  const BlockHeader &header = headerOf(layer);
+  const BlockHeader &header = BlockWeight::header(layer);
   BlockLayout layout(DType(header.type), weight.n, weight.columns);
   phases.resize(size_t(header.chunks));
   for (int32_t c = 0; c < header.chunks; ++c)
@@ -185,7 +182,7 @@ static int32_t typeIndex(const void *layer) {
 static const BlockKernelSet &kernelsFor(const void *layer) { return gemmKernels().blocks[typeIndex(layer)]; }
 
 void BlockWeight::readRow(const void *layer, int64_t i, float *out, std::vector<float> &panel) const {
-  const BlockHeader &header = headerOf(layer);
+  const BlockHeader &header = BlockWeight::header(layer);
   std::vector<uint8_t> phases;
   BlockUnits units = unitsOf(*this, layer, phases);
   const int64_t perChunk = units.blocks * io::kSubBlock;
@@ -206,7 +203,7 @@ BlockProduct::BlockProduct(const BlockWeight &weight, int64_t m, int threads, bo
 
 // Whether rows of x are used as they are: their columns stand where the layer's are.
 bool BlockProduct::setLayer(const void *layer) {
-  const BlockHeader &header = headerOf(layer);
+  const BlockHeader &header = BlockWeight::header(layer);
   layer_ = layer;
   BlockLayout layout(DType(header.type), weight_.n, weight_.columns);
   bytes_ = layout.bytes;
@@ -222,7 +219,7 @@ void BlockProduct::place(const void *layer, const float *x, int64_t rows) {
   x_ = x;
   if (setLayer(layer))
     return;
-  const BlockHeader &header = headerOf(layer);
+  const BlockHeader &header = BlockWeight::header(layer);
   const int64_t perChunk = placedColumns_ / header.chunks, length = weight_.columns.length;
   placed_.assign(size_t(rows * placedColumns_), 0.0f);
   for (int64_t r = 0; r < rows; ++r)

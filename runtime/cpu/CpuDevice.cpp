@@ -112,8 +112,7 @@ static int64_t wholeBytes(const GatheredBlocks &gathered, const std::vector<io::
 const void *CpuDevice::wholeWeight(const CpuWeightProduct &product, const void *given) {
   if (!product.gathered)
     return given;
-  auto type = io::DType(static_cast<const io::BlockHeader *>(given)->type);
-  auto bytes = size_t(io::isQuantized(type) ? product.gathered->whole().bytes(type) : 0);
+  auto bytes = size_t(product.gathered->whole().bytes(io::DType(BlockWeight::header(given).type)));
   if (whole_.bytes() < bytes)
     whole_ = Memory(bytes, "a gathered weight in one");
   product.gathered->putTogether(given, product.stride, whole_.data(), pool_);

@@ -4,7 +4,6 @@
 // both of them.
 #include "tessera/runtime/cpu/GatheredBlocks.h"
 #include "BlockStripes.h"
-#include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
 #include <cstring>
@@ -52,26 +51,12 @@ GatheredBlocks::GatheredBlocks(const std::vector<int64_t> &global, const std::ve
 
 void GatheredBlocks::putTogether(const void *gathered, int64_t stride, void *to, ThreadPool &pool) const {
   auto *from = static_cast<const uint8_t *>(gathered);
-  auto type = DType(reinterpret_cast<const BlockHeader *>(from)->type);
-  if (!io::isQuantized(type))
-    throw Error("cannot compute a product", "weights in blocks", "none were loaded", "load the model first");
+  auto type = DType(BlockWeight::header(gathered).type);
   if (dim_ < outDims_)
     putRows(type, from, stride, static_cast<uint8_t *>(to), pool);
   else
     putColumns(type, from, stride, static_cast<uint8_t *>(to), pool);
 }
-
-namespace {
-// Where the parts of a unit begin.
-struct UnitParts {
-  UnitParts(DType type, const BlockLayout &layout, int64_t chunks)
-      : parts(io::blockParts(type)), subs(chunks * layout.blocks), supers(chunks * layout.supers) {}
-  io::BlockParts parts;
-  int64_t subs, supers; // of a row
-  int64_t scalesAt() const { return subs * io::kUnitRows * parts.codes; }
-  int64_t supersAt() const { return scalesAt() + subs * io::kUnitRows * parts.scales; }
-};
-} // namespace
 
 // One row of `items` blocks, `bytes` in each, from its place among 16 to another.
 static void copyLane(const uint8_t *from, int64_t fromLane, uint8_t *to, int64_t toLane, int64_t items,

@@ -22,6 +22,8 @@ public:
   io::BlockColumns columns;
 
   int64_t bytes(io::DType type) const { return io::BlockLayout(type, n, columns).bytes; }
+  // What the first bytes of a layer say. Throws Error where nothing was loaded there.
+  static const io::BlockHeader &header(const void *layer);
   // Writes the header of a layer. `chunks`: as many as the columns have; `place` is of the file's row.
   void writeHeader(io::DType type, const std::vector<io::BlockHeader::Chunk> &chunks, void *layer) const;
   // Writes rows [begin, begin + count) from the file's rows, whole ones in blocks of `type`; null: padding.
