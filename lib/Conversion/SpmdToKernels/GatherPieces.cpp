@@ -53,10 +53,10 @@ void gatherPieces(const Lowering &lowering, graph::ParameterOp parameter,
     OpBuilder builder(gather);
     Location loc = gather.getLoc();
     Value held = wordsOf(parameter, words, gather);
-    if (auto layer = gather.getInput().getDefiningOp<exec::LayerOp>())
+    for (const exec::ArrayView::Layer &layer : exec::viewOf(gather.getInput()).layers)
       held = exec::LayerOp::create(
           builder, loc, RankedTensorType::get(words.getShape().drop_front(), words.getElementType()), held,
-          layer.getIndex());
+          layer.index);
     SmallVector<int64_t> shape(size_t(tensorOf(gather.getInput()).getRank()), 1);
     shape[size_t(gather.getDim())] = axesSize(dist::fromAxesAttr(gather.getAxes(), *lowering.mesh));
     shape.push_back(words.getShape().back());

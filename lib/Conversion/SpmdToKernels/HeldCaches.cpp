@@ -40,6 +40,15 @@ RankedTensorType asFloats(RankedTensorType type) {
 
 bool isBytes(Value value) { return tensorOf(value).getElementType().isInteger(8); }
 
+/// Whether the result of `op` has rows of its operand as they are: a layer of a cache, or pieces of one from
+/// all ranks.
+bool handsRowsOn(Operation *op) {
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  bool gathers = collective && collective.getStepKind() == StepKind::AllGather &&
+                 collective.getLeftDim() != tensorOf(collective.getMoved()).getRank() - 1;
+  return gathers || viewsLayer(op);
+}
+
 /// Follows caches from the arguments of entries to all that is made of them.
 class HeldCaches {
 public:
@@ -86,11 +95,8 @@ private:
           return update.emitOpError() << "writes a cache in blocks of " << graph::kCacheBlocks
                                       << " and does not round to them: it needs " << graph::kHeldAttr;
         setBytes(update.getResult());
-      } else if (isa<exec::LayerOp>(op)) {
+      } else if (handsRowsOn(op)) {
         setBytes(op->getResult(0));
-      } else if (auto gather = dyn_cast<dist::AllGatherOp>(op);
-                 gather && int64_t(gather.getDim()) != tensorOf(value).getRank() - 1) {
-        setBytes(gather.getResult());
       } else if (!isa<exec::YieldOp, func::ReturnOp>(op) && !readsBlocks(op, number)) {
         others.push_back(&use);
       }
@@ -113,7 +119,7 @@ private:
       Operation *maker = value.getDefiningOp();
       if (auto update = dyn_cast_or_null<graph::CacheUpdateOp>(maker))
         return update->hasAttr(graph::kHeldAttr);
-      if (!maker || !isa<exec::LayerOp, dist::AllGatherOp>(maker))
+      if (!maker || !handsRowsOn(maker))
         return false;
       value = maker->getOperand(0);
     }
@@ -125,7 +131,7 @@ private:
       return success();
     // Whole caches are never expanded.
     Operation *maker = value.getDefiningOp();
-    if (!maker || !isa<exec::LayerOp, dist::AllGatherOp>(maker))
+    if (!maker || !handsRowsOn(maker))
       return uses.front()->getOwner()->emitOpError() << "reads all layers of a cache in blocks of "
                                                      << graph::kCacheBlocks << ", which nothing expands";
     OpBuilder builder(maker->getContext());

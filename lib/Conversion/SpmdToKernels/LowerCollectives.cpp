@@ -26,11 +26,11 @@ namespace {
 
 struct CollectiveLowering {
   Lowering &lowering;
-  Operation *op;
+  CollectiveOpInterface op;
   OpBuilder builder;
   const Mesh &mesh;
 
-  CollectiveLowering(Lowering &lowering, Operation *op)
+  CollectiveLowering(Lowering &lowering, CollectiveOpInterface op)
       : lowering(lowering), op(op), builder(op), mesh(*lowering.mesh) {}
 
   Value input() { return op->getOperand(0); }
@@ -173,18 +173,18 @@ struct CollectiveLowering {
     return llvm::all_of(type.getShape().take_front(dim), [](int64_t n) { return n == 1; });
   }
 
-  FailureOr<Value> gather(dist::AllGatherOp op) {
-    int64_t dim = op.getDim(), parts = groupSize(op.getAxes());
-    int64_t piece = tensorOf(op.getInput()).getDimSize(dim), whole = resultType().getDimSize(dim);
+  FailureOr<Value> gather(int64_t dim, ArrayAttr axes) {
+    int64_t parts = groupSize(axes);
+    int64_t piece = tensorOf(input()).getDimSize(dim), whole = resultType().getDimSize(dim);
     FailureOr<int64_t> length = nested(dim, whole, piece, parts, resultType());
     if (failed(length))
       return failure();
     if (std::optional<Rows> rows = rowsOf(tensorOf(input()), dim, parts, whole))
-      return inRows(CollectiveKind::AllGather, Reduction::None, op.getAxes(), input(),
+      return inRows(CollectiveKind::AllGather, Reduction::None, axes, input(),
                     resized(tensorOf(input()), dim, whole), *rows);
     RankedTensorType together = resized(tensorOf(input()), dim, *length);
     if (outermost(together, dim))
-      return resize(collective(CollectiveKind::AllGather, Reduction::None, op.getAxes(), input(), together),
+      return resize(collective(CollectiveKind::AllGather, Reduction::None, axes, input(), together),
                     dim, whole, nullptr);
     // [parts, .., piece, ..] -> [.., parts, piece, ..]
     SmallVector<int64_t> blocks(tensorOf(input()).getShape()), order;
@@ -194,52 +194,51 @@ struct CollectiveLowering {
     order.push_back(0);
     for (int64_t d = dim + 1; d < int64_t(blocks.size()); ++d)
       order.push_back(d);
-    Value gathered = collective(CollectiveKind::AllGather, Reduction::None, op.getAxes(), input(),
+    Value gathered = collective(CollectiveKind::AllGather, Reduction::None, axes, input(),
                                 RankedTensorType::get(blocks, together.getElementType()));
     return resize(reshaped(transposed(gathered, order), together.getShape()), dim, whole, nullptr);
   }
 
-  FailureOr<Value> slice(dist::AllSliceOp op) {
-    int64_t dim = op.getDim(), piece = resultType().getDimSize(dim);
-    if (failed(nested(dim, tensorOf(input()).getDimSize(dim), piece, groupSize(op.getAxes()),
-                      tensorOf(input()))))
+  FailureOr<Value> slice(int64_t dim, ArrayAttr axes) {
+    int64_t piece = resultType().getDimSize(dim);
+    if (failed(nested(dim, tensorOf(input()).getDimSize(dim), piece, groupSize(axes), tensorOf(input()))))
       return failure();
-    return resize(input(), dim, piece, lowering.shardIndex(op, op.getAxes()));
+    return resize(input(), dim, piece, lowering.shardIndex(op, axes));
   }
 
   /// A copy on the ranks that contribute; on the others the shard lies past the end, which is zeros.
-  Value contribute(dist::ContributeOp op) {
-    if (dist::getShardingAttr(op.getType()).getPartialKind() == dist::PartialKindEnum::max)
+  Value contribute(ArrayAttr axes) {
+    if (dist::getShardingAttr(resultType()).getPartialKind() == dist::PartialKindEnum::max)
       return reshaped(input(), tensorOf(input()).getShape());
     SmallVector<int64_t> shape(tensorOf(input()).getShape()), rows = shape;
     if (rows.empty())
       rows.push_back(1);
     int64_t dim = std::max<int64_t>(0, int64_t(rows.size()) - 2);
-    Value kept = resize(reshaped(input(), rows), dim, rows[dim], lowering.shardIndex(op, op.getAxes()));
+    Value kept = resize(reshaped(input(), rows), dim, rows[dim], lowering.shardIndex(op, axes));
     return reshaped(kept, shape);
   }
 
-  FailureOr<Value> reduceScatter(dist::ReduceScatterOp op) {
-    int64_t dim = op.getDim(), piece = resultType().getDimSize(dim), parts = groupSize(op.getAxes()),
+  FailureOr<Value> reduceScatter(int64_t dim, ArrayAttr axes) {
+    int64_t piece = resultType().getDimSize(dim), parts = groupSize(axes),
             whole = tensorOf(input()).getDimSize(dim);
     FailureOr<int64_t> length = nested(dim, whole, piece, parts, tensorOf(input()));
     if (failed(length))
       return failure();
     RankedTensorType block = resized(tensorOf(input()), dim, piece);
     if (std::optional<Rows> rows = rowsOf(block, dim, parts, whole))
-      return inRows(CollectiveKind::ReduceScatter, reduceKind(), op.getAxes(), input(), block, *rows);
+      return inRows(CollectiveKind::ReduceScatter, reduceKind(), axes, input(), block, *rows);
     Value padded = resize(input(), dim, *length, nullptr);
     RankedTensorType kept = resized(tensorOf(padded), dim, piece);
     if (!outermost(kept, dim)) {
       // [.., parts, piece, ..] -> [parts, .., piece, ..]
       SmallVector<int64_t> blocks(kept.getShape()), order = {dim};
-      blocks.insert(blocks.begin() + dim, groupSize(op.getAxes()));
+      blocks.insert(blocks.begin() + dim, parts);
       for (int64_t d = 0; d < int64_t(blocks.size()); ++d)
         if (d != dim)
           order.push_back(d);
       padded = transposed(reshaped(padded, blocks), order);
     }
-    return collective(CollectiveKind::ReduceScatter, reduceKind(), op.getAxes(), padded, kept);
+    return collective(CollectiveKind::ReduceScatter, reduceKind(), axes, padded, kept);
   }
 
   FailureOr<Value> allToAll(dist::AllToAllOp op) {
@@ -369,44 +368,52 @@ struct CollectiveLowering {
                       dist::axesAttr(op.getContext(), axes, mesh), input(), resultType(), before, after);
   }
 
-  Value send(dist::GroupedSendOp op) {
-    dist::ShardingAttr before = dist::getShardingAttr(input().getType()),
-                       after = dist::getShardingAttr(resultType());
-    return collective(CollectiveKind::GroupedSend, Reduction::None,
-                      dist::axesAttr(op.getContext(), op.getGroupAxes(mesh), mesh), input(), resultType(),
-                      before, after);
+  Value send(ArrayAttr axes) {
+    return collective(CollectiveKind::GroupedSend, Reduction::None, axes, input(), resultType(),
+                      dist::getShardingAttr(input().getType()), dist::getShardingAttr(resultType()));
   }
 
   FailureOr<Value> run() {
-    if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
-      return collective(CollectiveKind::AllReduce, reduceKind(), reduce.getAxes(), input(), resultType());
-    if (auto gatherOp = dyn_cast<dist::AllGatherOp>(op))
-      return gather(gatherOp);
-    if (auto sliceOp = dyn_cast<dist::AllSliceOp>(op))
-      return slice(sliceOp);
-    if (auto contribution = dyn_cast<dist::ContributeOp>(op))
-      return contribute(contribution);
-    if (auto scatter = dyn_cast<dist::ReduceScatterOp>(op))
-      return reduceScatter(scatter);
-    if (auto exchange = dyn_cast<dist::AllToAllOp>(op))
-      return allToAll(exchange);
-    if (auto permutation = dyn_cast<dist::CollectivePermuteOp>(op))
-      return permute(permutation);
-    if (auto sends = dyn_cast<dist::GroupedSendOp>(op))
-      return send(sends);
-    return op->emitOpError("does not stand on rung spmd");
+    ArrayAttr axes = dist::axesAttr(op->getContext(), op.getGroupAxes(mesh), mesh);
+    switch (op.getStepKind()) {
+    case StepKind::AllReduce:
+      return collective(CollectiveKind::AllReduce, reduceKind(), axes, input(), resultType());
+    case StepKind::AllGather:
+      return gather(op.getLeftDim(), axes);
+    case StepKind::Contribute:
+      return contribute(axes);
+    case StepKind::GroupedSend:
+      return send(axes);
+    // Which dimensions axes come to, and what is mirrored, only the ops know.
+    case StepKind::AllSlice:
+      return slice(cast<dist::AllSliceOp>(op.getOperation()).getDim(), axes);
+    case StepKind::ReduceScatter:
+      return reduceScatter(cast<dist::ReduceScatterOp>(op.getOperation()).getDim(), axes);
+    case StepKind::CollectivePermute:
+      return permute(cast<dist::CollectivePermuteOp>(op.getOperation()));
+    case StepKind::AllToAll:
+      if (auto exchange = dyn_cast<dist::AllToAllOp>(op.getOperation()))
+        return allToAll(exchange);
+      break;
+    }
+    return op->emitOpError("has no form on this target; choose another --target");
   }
 };
 
 } // namespace
 
 LogicalResult lowerCollectives(Lowering &lowering) {
-  SmallVector<Operation *> ops;
+  SmallVector<CollectiveOpInterface> ops;
+  Operation *other = nullptr;
   lowering.module.walk([&](Operation *op) {
-    if (isa<dist::DistDialect>(op->getDialect()) && !isa<dist::MeshOp>(op))
-      ops.push_back(op);
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      ops.push_back(collective);
+    else if (isa<dist::DistDialect>(op->getDialect()) && !isa<dist::MeshOp>(op))
+      other = op;
   });
-  for (Operation *op : ops) {
+  if (other)
+    return other->emitOpError("does not stand on rung spmd");
+  for (CollectiveOpInterface op : ops) {
     if (!lowering.mesh)
       return op->emitOpError("communicates, but the module has no dist.mesh");
     CollectiveLowering collective(lowering, op);

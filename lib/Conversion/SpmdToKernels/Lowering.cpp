@@ -41,6 +41,11 @@ FlatSymbolRefAttr KernelTable::add(func::FuncOp kernel) {
   return FlatSymbolRefAttr::get(kernel);
 }
 
+bool viewsLayer(Operation *op) {
+  auto view = dyn_cast<exec::ExecViewOpInterface>(op);
+  return view && view.getViewedLayer();
+}
+
 ArrayAttr Lowering::shardAxes(RankedTensorType type, int64_t dim) const {
   auto sharding = dist::getShardingAttr(type);
   if (!sharding || sharding.getDims()[dim].getAxes().empty())

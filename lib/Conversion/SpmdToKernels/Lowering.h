@@ -43,6 +43,9 @@ struct Lowering;
 /// blocks (exec.held) where that can be.
 LogicalResult holdBlocks(const Lowering &lowering, graph::ParameterOp parameter, int64_t outDims);
 
+/// Whether `op` is a view of one layer.
+bool viewsLayer(Operation *op);
+
 /// Whether ranks can gather pieces of a parameter as they are held: along one dimension, which pieces fill.
 bool gathersPieces(const Lowering &lowering, dist::AllGatherOp gather);
 /// Gathers of a parameter that is held in blocks (exec.held), or of its layers, take its words. What they

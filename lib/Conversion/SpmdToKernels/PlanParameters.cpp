@@ -20,12 +20,6 @@ struct Parameter {
   SmallVector<dist::AllGatherOp> gathers; ///< of it, or of layers of it
 };
 
-/// Whether `op` is a view of one layer.
-bool viewsLayer(Operation *op) {
-  auto view = dyn_cast<exec::ExecViewOpInterface>(op);
-  return view && view.getViewedLayer();
-}
-
 /// Uses of a value, through views of single layers, and through gathers of pieces that can be taken as they
 /// are held.
 void collectUses(const Lowering &lowering, Value value, SmallVectorImpl<OpOperand *> &uses,
