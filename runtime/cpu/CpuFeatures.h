@@ -4,6 +4,8 @@
 
 #include "tessera/runtime/core/Manifest.h"
 
+#include <string_view>
+
 namespace tessera::runtime {
 
 // What the section of `manifest` says.
@@ -13,9 +15,10 @@ struct CpuSection {
 };
 CpuSection readCpuSection(const Manifest &manifest);
 
-// Whether this CPU has the instruction set, and the system saves its registers. Of another processor than
+// Whether this CPU has the instruction set of this name (InstructionSets.h), and the system saves its
+// registers. Of another processor than
 // x86-64: nothing is known, so yes.
-bool cpuHas(const std::string &name);
+bool cpuHas(std::string_view name);
 
 // The instruction sets that the code needs and this CPU lacks, "avx2, fma"; empty: none.
 std::string missingCpuFeatures(const Manifest &manifest);

@@ -1,4 +1,9 @@
 #include "GemmKernels.h"
+#include "CpuFeatures.h"
+#include "tessera/runtime/core/InstructionSets.h"
+
+#include <algorithm>
+#include <iterator>
 
 namespace tessera::runtime {
 
@@ -10,30 +15,30 @@ extern const BlockPairKernels blockPairsAvx512[];
 
 #if defined(__x86_64__)
 static bool hasAvx512() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  return std::all_of(std::begin(kAvx512Kernels), std::end(kAvx512Kernels), cpuHas);
 }
 #endif
 
-static const GemmKernels &choose() {
+RunnableKernels runnableKernels() {
+  RunnableKernels list = {{&gemmKernelsBaseline}, 1};
 #if defined(__x86_64__)
+  if (!cpuHas("avx2") || !cpuHas("fma") || !cpuHas("f16c"))
+    return list;
+  list.kernels[list.count++] = &gemmKernelsAvx2;
   if (hasAvx512())
-    return gemmKernelsAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-    return gemmKernelsAvx2;
+    list.kernels[list.count++] = &gemmKernelsAvx512;
 #endif
-  return gemmKernelsBaseline;
+  return list;
 }
 
 const GemmKernels &gemmKernels() {
-  static const GemmKernels &kernels = choose();
+  static const GemmKernels &kernels = **(runnableKernels().end() - 1);
   return kernels;
 }
 
 const BlockPairKernels *blockPairKernels() {
 #if defined(__x86_64__)
-  static const bool multiplied = hasAvx512() && __builtin_cpu_supports("avx512bf16");
+  static const bool multiplied = hasAvx512() && cpuHas("avx512_bf16");
   if (multiplied)
     return blockPairsAvx512;
 #endif

@@ -44,7 +44,15 @@ struct GemmKernels {
                        int64_t ldy, int64_t columns);
 };
 
-// The fastest that this machine runs.
+// All that this machine runs, the fastest last.
+struct RunnableKernels {
+  const GemmKernels *kernels[3];
+  int count;
+  const GemmKernels *const *begin() const { return kernels; }
+  const GemmKernels *const *end() const { return kernels + count; }
+};
+RunnableKernels runnableKernels();
+// The fastest.
 const GemmKernels &gemmKernels();
 // By type as `blocks`; null where the CPU multiplies no bfloat16.
 const BlockPairKernels *blockPairKernels();

@@ -115,17 +115,8 @@ TEST(BlockWeight, TakesNoMoreThanTheFile) {
     }
 }
 
-#if defined(__x86_64__)
-extern const GemmKernels gemmKernelsBaseline, gemmKernelsAvx2, gemmKernelsAvx512;
-
 // Numbers are the same on every CPU.
 TEST(BlockWeight, EveryInstructionSetExpandsToTheSameBits) {
-  std::vector<const GemmKernels *> sets = {&gemmKernelsBaseline};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-    sets.push_back(&gemmKernelsAvx2);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
-    sets.push_back(&gemmKernelsAvx512);
   for (DType type : blockTypes()) {
     constexpr int64_t n = 16, k = 256;
     FileRows file(type, n, k, 5);
@@ -143,7 +134,7 @@ TEST(BlockWeight, EveryInstructionSetExpandsToTheSameBits) {
     std::vector<float> x(k), sums(k / 32), panel(size_t(n * k)), y(n);
     for (int64_t c = 0; c < k; ++c)
       sums[size_t(c / 32)] += x[size_t(c)] = float(c % 17) - 8;
-    for (const GemmKernels *set : sets) {
+    for (const GemmKernels *set : runnableKernels()) {
       const BlockKernelSet &kernels = set->blocks[int(type) - int(DType::Q8_0)];
       kernels.expand(units, 0, panel.data(), 16);
       kernels.fewRows(units, 1, x.data(), sums.data(), y.data(), 0, 1);
@@ -159,6 +150,5 @@ TEST(BlockWeight, EveryInstructionSetExpandsToTheSameBits) {
     }
   }
 }
-#endif
 
 } // namespace tessera::runtime

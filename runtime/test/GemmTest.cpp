@@ -242,18 +242,10 @@ TEST(Gemm, EmptyInnerDimensionGivesZeros) {
   EXPECT_EQ(y, std::vector<float>(6, 0.0f));
 }
 
-#if defined(__x86_64__)
-extern const GemmKernels gemmKernelsBaseline, gemmKernelsAvx2, gemmKernelsAvx512;
-
 // Machines differ; the code for all of them must be right on this one, as far as it can run them.
 TEST(Gemm, KernelsOfEveryInstructionSet) {
-  std::vector<const GemmKernels *> sets = {&gemmKernelsBaseline};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    sets.push_back(&gemmKernelsAvx2);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-    sets.push_back(&gemmKernelsAvx512);
   const io::DType types[] = {F32, BF16, F16}; // in the order of WeightFormat
-  for (const GemmKernels *kernels : sets)
+  for (const GemmKernels *kernels : runnableKernels())
     for (int format = 0; format < 3; ++format)
       for (int64_t m : {1, 2, 3, 5, 6, 8, 11})
         for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 1}, {17, 33}, {64, 48}, {150, 577}}) {
@@ -301,7 +293,7 @@ TEST(Gemm, EveryHalfAsWeight) {
     halves[i] = uint16_t(i);
   io::traits(F16).widen(halves.data(), 65536, want.data());
   const float one = 1;
-  for (const GemmKernels *kernels : {&gemmKernelsBaseline, &gemmKernels()}) {
+  for (const GemmKernels *kernels : runnableKernels()) {
     // A weight of one packed block of 65536 rows of one element.
     (*kernels)[WeightFormat::F16].packedColumns({65536, 1, 65536, 65536, 1}, halves.data(), 1, &one,
                                                 got.data(), 0, 4096);
@@ -309,7 +301,6 @@ TEST(Gemm, EveryHalfAsWeight) {
       ASSERT_TRUE(got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i]))) << i;
   }
 }
-#endif
 
 // What fails on a worker of the pool is an Error of the caller, and the next product is none the worse.
 TEST(Gemm, AnErrorOfOneDnnOnAWorkerReachesTheCaller) {

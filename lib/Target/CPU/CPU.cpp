@@ -71,9 +71,6 @@ private:
   TilingChoices choices;
 };
 
-/// What --cpu=any compiles for. Each runs what the ones before it do, and is the faster one.
-constexpr llvm::StringLiteral kVersions[] = {"x86-64-v3", "x86-64-v4", kLevel4BF16};
-
 bool isForAny(const TargetOptions &options) {
   auto it = options.find("cpu");
   return it != options.end() && it->second == "any";
@@ -82,9 +79,9 @@ bool isForAny(const TargetOptions &options) {
 std::vector<TargetVersion> versions(const TargetOptions &options) {
   std::vector<TargetVersion> list;
   if (isForAny(options))
-    for (llvm::StringRef name : kVersions) {
-      list.push_back({name.str(), options});
-      list.back().options["cpu"] = name.str();
+    for (const char *name : kCpuLevels) {
+      list.push_back({name, options});
+      list.back().options["cpu"] = name;
     }
   return list;
 }
@@ -93,12 +90,12 @@ Result<std::shared_ptr<const Target>> resolve(const TargetOptions &options) {
   auto it = options.find("cpu");
   std::string name = it == options.end() ? "native" : it->second;
   if (isForAny(options)) // what all have in common: they cut work alike
-    name = kVersions[0].str();
+    name = kCpuLevels[0];
   llvm::Expected<CPUTarget> machine = resolveCPUTarget(name);
   if (!machine) {
     llvm::consumeError(machine.takeError());
     return Failure{"cannot compile", "--cpu=" + name, "no such CPU is known",
-                   "choose native, any, x86-64-v3, x86-64-v4 or one of `llc -mcpu=help`"};
+                   "choose native, any, " + cpuLevelsText() + " or one of `llc -mcpu=help`"};
   }
   int64_t chunk = 0;
   if (auto given = options.find("chunk"); given != options.end())
@@ -114,8 +111,8 @@ TargetDescription describeCPU() {
   return {
       "cpu",
       {{"cpu", "NAME",
-        "native (default), any (several, of which OUT takes the best), x86-64-v3, x86-64-v4 or a name "
-        "LLVM knows"},
+        "native (default), any (several, of which OUT takes the best), " + cpuLevelsText() +
+            " or a name LLVM knows"},
        {"chunk", "N",
         "positions of a prompt that go through at once (default 128); caches of layers with a window hold "
         "as many beside it"}},

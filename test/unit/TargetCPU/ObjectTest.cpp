@@ -13,6 +13,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <set>
 #include <sys/resource.h>
 
 using namespace tessera;
@@ -107,6 +108,16 @@ TEST_F(ObjectTest, TargetsAreResolvedByName) {
   EXPECT_TRUE(zen5.vectorUnit().bf16Pairs);
   EXPECT_FALSE(v4.vectorUnit().bf16Pairs);
   EXPECT_EQ(v4.vectorUnit().lanes, 16);
+}
+
+// LLVM knows every name of the table, and these two CPUs have all that it lists.
+TEST_F(ObjectTest, InstructionSetsAreLlvms) {
+  std::set<std::string> found;
+  for (const char *name : {"sapphirerapids", "tigerlake"})
+    for (const std::string &feature : llvm::cantFail(resolveCPUTarget(name)).requiredFeatures)
+      found.insert(feature);
+  for (const InstructionSet &set : kInstructionSets)
+    EXPECT_EQ(found.count(set.name), 1u) << set.name;
 }
 
 TEST_F(ObjectTest, NativeNeedsOnlyWhatThisMachineHas) {

@@ -2,6 +2,8 @@
 #ifndef TESSERA_TARGET_CPU_TARGETINFO_H
 #define TESSERA_TARGET_CPU_TARGETINFO_H
 
+#include "tessera/runtime/core/InstructionSets.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -31,10 +33,10 @@ struct CPUTarget {
   VectorUnit vectorUnit() const;
 };
 
-/// x86-64-v4 with instructions on bfloat16 (AVX512_BF16), which is no name of LLVM.
-inline constexpr llvm::StringLiteral kLevel4BF16 = "x86-64-v4-bf16";
+/// kCpuLevels as a list for people.
+std::string cpuLevelsText();
 
-/// Resolves `name`: "native" (this machine), an x86-64 level, kLevel4BF16, or any CPU name of LLVM. An
+/// Resolves `name`: "native" (this machine), one of kCpuLevels, or any CPU name of LLVM. An
 /// unknown name is an error of one line. Cost: milliseconds the first time.
 llvm::Expected<CPUTarget> resolveCPUTarget(llvm::StringRef name);
 
