@@ -4,6 +4,7 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Execution/Compare.h"
+#include "tessera/Execution/ShortRounding.h"
 #include "tessera/Interfaces/Interfaces.h"
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Frontend.h"
@@ -12,8 +13,6 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Regex.h"
 
-#include <cmath>
-#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -21,9 +20,9 @@ using namespace mlir;
 namespace tessera {
 
 namespace {
-constexpr int64_t kMostRanks = 64, kCutLayers = 2, kCutPositions = 16;
-constexpr double kMostFlops = 6e10;      ///< for the interpreter: about a minute
-constexpr double kShortBound = 1.0 / 16; ///< 16-bit floats, of a program that nobody interprets
+constexpr int64_t kMostRanks = 64, kCutPositions = 16;
+constexpr double kMostFlops = 6e10; ///< for the interpreter: about a minute
+constexpr double kBound = 1e-4;     ///< of float32: sums in other orders
 constexpr uint64_t kSeed = 1;
 constexpr int64_t kThreads = 2; ///< of each rank: kernels that are parted, as they run afterwards
 
@@ -164,29 +163,18 @@ private:
   static double flopsOf(ModuleOp module) {
     double flops = 0;
     module.walk([&](CostOpInterface op) {
-      if (isa<graph::RepeatOp>(op))
-        return;
-      double times = 1;
-      for (auto loop = op->getParentOfType<graph::RepeatOp>(); loop;
-           loop = loop->getParentOfType<graph::RepeatOp>())
-        times *= double(loop.getCount()) / double(loop.getBodies().size());
-      flops += times * op.getCost().flops;
+      if (!isa<graph::RepeatOp>(op))
+        flops += timesRun(op) * op.getCost().flops;
     });
     return flops;
   }
 
-  static int64_t layersOf(ModuleOp module) {
-    int64_t layers = 1;
-    module.walk([&](graph::RepeatOp op) { layers = std::max(layers, int64_t(op.getCount())); });
-    return layers;
-  }
-
-  /// The program that the interpreter can run: of a model two layers and few positions.
+  /// The program that the interpreter can run: of a model few layers of each run, and few positions.
   Result<OwningOpRef<ModuleOp>> smallProgram(MLIRContext &context) {
     if (isProgramText(options))
       return OwningOpRef<ModuleOp>(cast<ModuleOp>(checked.step->clone()));
     CompileOptions cut = options;
-    cut.layers = kCutLayers;
+    cut.cutsRuns = true;
     cut.savedBytes = -1; // those of all layers
     cut.maxSeqLen = options.maxSeqLen ? std::min(options.maxSeqLen, kCutPositions) : kCutPositions;
     Result<OwningOpRef<ModuleOp>> loaded = loadModel(context, cut);
@@ -198,8 +186,8 @@ private:
     buildPhases(pm, Rung::Graph, Rung::Step, cut);
     if (failed(pm.run(*module)))
       return diagnostics.failure("cannot cut the model", options.model);
-    notes.push_back("interpreted with " + std::to_string(kCutLayers) + " layers and " +
-                    std::to_string(cut.maxSeqLen) + " positions at most");
+    notes.push_back("interpreted with the first layers of each kind and " + std::to_string(cut.maxSeqLen) +
+                    " positions at most");
     return module;
   }
 
@@ -208,16 +196,16 @@ private:
     if (!small)
       return small.takeFailure();
     ModuleOp module = **small;
-    interpretedLayers = std::min(interpretedLayers, layersOf(module));
+    const ShortRounding cut = shortRounding(module), all = shortRounding(checked.step);
+    shortBound = std::max(kBound, all.error());
     if (flopsOf(module) > kMostFlops) {
       notes.push_back("too large to interpret");
-      shortBound = kShortBound;
       return {};
     }
     ExecutionJudgement judgement;
     judgement.execution = execution(mesh1);
-    judgement.bounds.relative = 1e-4;
-    judgement.bounds.integersFollow = hasShortFloats(module); // which of two near logits is larger
+    judgement.bounds.relative = kBound;
+    judgement.bounds.integersFollow = bool(cut); // which of two near logits is larger
     judgement.bounds.logitsOfTokens = chosenTokens(module);
     judgement.seed = kSeed;
     judgement.threads = kThreads;
@@ -241,9 +229,13 @@ private:
     auto differences = judgeExecution(module, judgement);
     if (!differences)
       return differences.takeFailure();
+    // What rounding does to the program that was interpreted, as many times more as it adds up in all of it.
+    double allowed = kBound;
     for (const Difference &difference : *differences)
       if (!difference.follows)
-        shortBound = std::max(shortBound, difference.allowed);
+        allowed = std::max(allowed, difference.allowed);
+    if (cut)
+      shortBound = allowed * std::max(1.0, all.error() / cut.error());
     return keep(*differences, "the interpreter");
   }
 
@@ -274,13 +266,10 @@ private:
     if (hasWeights())
       run.weights = weights;
     // Sums in other orders: what ranks hold of one element may differ by what results may.
-    // Roundings to 16 bits add up at random over the layers that were not interpreted.
     Bounds bounds;
-    bounds.integersFollow = hasShortFloats(checked.step);
+    bounds.integersFollow = bool(shortRounding(checked.step));
     bounds.logitsOfTokens = chosenTokens(checked.step);
-    bounds.relative = bounds.integersFollow
-                          ? shortBound * std::sqrt(double(layersOf(checked.step)) / double(interpretedLayers))
-                          : 1e-4;
+    bounds.relative = bounds.integersFollow ? shortBound : kBound;
     for (auto [program, result] : {std::pair(&*single, &expected), std::pair(&*whole, &calls)})
       if (Status s = program->run(*result, run, bounds.relative); !s)
         return s;
@@ -296,8 +285,7 @@ private:
   static constexpr const char *kNotFinite = "some of the numbers are infinite or none";
   std::vector<std::string> notes;
   Difference worst;
-  int64_t interpretedLayers = std::numeric_limits<int64_t>::max();
-  double shortBound = 1e-4; ///< what the interpreter's own roundings allow
+  double shortBound = kBound; ///< of the whole program, where it rounds to few bits
 };
 } // namespace
 

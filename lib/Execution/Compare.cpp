@@ -2,6 +2,7 @@
 #include "tessera/Execution/Compare.h"
 
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
+#include "tessera/Execution/ShortRounding.h"
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Reference/Judge.h"
 
@@ -205,33 +206,6 @@ ChosenTokens chosenTokens(ModuleOp module) {
   return chosen;
 }
 
-/// Keeps a cache in blocks: codes have fewer digits than 16-bit floats.
-static bool hasCacheBlocks(ModuleOp module) {
-  auto of = [](func::FuncOp func) {
-    return llvm::any_of(llvm::seq(func.getNumArguments()),
-                        [&](unsigned i) { return bool(func.getArgAttr(i, graph::kHeldAttr)); });
-  };
-  return llvm::any_of(module.getOps<func::FuncOp>(), of);
-}
-
-bool hasShortFloats(ModuleOp module) {
-  if (hasCacheBlocks(module))
-    return true;
-  auto isShort = [](Type type) {
-    auto shaped = dyn_cast<ShapedType>(type);
-    return shaped && isa<FloatType>(shaped.getElementType()) && shaped.getElementTypeBitWidth() <= 16;
-  };
-  return module
-      .walk([&](Operation *op) {
-        for (Region &region : op->getRegions())
-          for (Block &block : region)
-            if (llvm::any_of(block.getArgumentTypes(), isShort))
-              return WalkResult::interrupt();
-        return llvm::any_of(op->getResultTypes(), isShort) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 namespace {
 /// A program with complete ports, its calls, and what the interpreter says of them.
 struct Interpretation {
@@ -289,7 +263,7 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
   if (!made)
     return made.takeFailure();
   auto &[named, parameters, drawn, expected, rounded] = *made;
-  if (hasShortFloats(*named))
+  if (shortRounding(*named))
     if (Status s = made->roundAtRandom(judgement.seed, judgement.bounds.roundings); !s)
       return s.takeFailure();
   std::vector<GlobalCall> found = drawn;

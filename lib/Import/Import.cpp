@@ -212,8 +212,6 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
       file.format() == io::ModelFormat::Gguf ? describeGguf(file) : describeHuggingFace(file);
   if (!described)
     return described.takeFailure();
-  if (options.layers)
-    described->config.layers = std::min(described->config.layers, options.layers);
   stretchContext(described->config);
   if (options.cutsAlongBlocks)
     described->config.ffnGranule = blockGranule(file, described->config.ffn);
@@ -225,7 +223,7 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
     return seq.takeFailure();
 
   context.loadDialect<graph::GraphDialect, func::FuncDialect>();
-  ModelBuilder model(context, options.batch, *seq, options.dtype, config.madeUp);
+  ModelBuilder model(context, options.batch, *seq, options.dtype, config.madeUp, options.cutsRuns);
   Value logits = described->family->build(model, config);
   if (Status s = checkMagnitudes(model.weights(), config, options, *seq, described->settingsFile); !s)
     return s.takeFailure();
@@ -239,7 +237,7 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
   std::vector<WeightSource> sources;
   for (const Weight &weight : model.weights())
     sources.push_back(weightSource(weight, model.weights(), table, stripPrefix));
-  if (file.hasWeights() && !options.layers)
+  if (file.hasWeights() && !options.cutsRuns)
     if (Status s =
             checkTensors(file, model.weights(), sources, table, config.tiedHead, described->settingsFile);
         !s)

@@ -17,6 +17,12 @@ struct Best {
 };
 } // namespace
 
+LayerRun beginOf(LayerRun run) {
+  const auto kinds = int64_t(run.kinds.size());
+  run.layers = std::min(run.layers, std::max(kinds, 2 * run.step()));
+  return run;
+}
+
 std::vector<LayerRun> layerRuns(const ModelConfig &config) {
   std::vector<LayerKind> period = kindPeriod(config);
   bool shares = std::all_of(period.begin(), period.end(),

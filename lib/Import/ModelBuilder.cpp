@@ -55,9 +55,9 @@ static std::pair<double, double> madeUpAs(Init init, const Deviations &deviation
 }
 
 ModelBuilder::ModelBuilder(MLIRContext &context, int64_t batch, int64_t seq, NumberFormat dtype,
-                           Deviations madeUp)
+                           Deviations madeUp, bool cutsRuns)
     : builder_(&context), location_(builder_.getUnknownLoc()), elementType_(elementTypeOf(context, dtype)),
-      batch_(batch), seq_(seq), madeUp_(madeUp) {
+      batch_(batch), seq_(seq), madeUp_(madeUp), cutsRuns_(cutsRuns) {
   setPlace("forward");
   module_ = ModuleOp::create(location_);
   builder_.setInsertionPointToEnd(module_->getBody());
@@ -137,8 +137,9 @@ Value ModelBuilder::repeat(int64_t count, Value init, ArrayRef<Body> period) {
   return repeat(run, init, period);
 }
 
-Value ModelBuilder::repeat(const LayerRun &run, Value init, ArrayRef<Body> period) {
+Value ModelBuilder::repeat(const LayerRun &whole, Value init, ArrayRef<Body> period) {
   assert(!scope_ && "repeats do not nest");
+  const LayerRun run = cutsRuns_ ? beginOf(whole) : whole;
   assert(run.layers >= 1 && !period.empty() && period.size() == run.kinds.size());
   const int64_t count = run.iterations();
   const auto step = size_t(run.step());

@@ -114,7 +114,7 @@ Result<OwningOpRef<ModuleOp>> loadModel(MLIRContext &context, const CompileOptio
   importer::ImportOptions importing;
   importing.batch = options.batch ? options.batch : 1;
   importing.maxSeqLen = options.maxSeqLen;
-  importing.layers = options.layers;
+  importing.cutsRuns = options.cutsRuns;
   auto format = llvm::StringSwitch<std::optional<importer::NumberFormat>>(options.dtype)
                     .Cases({"", "f32"}, importer::NumberFormat::F32)
                     .Case("bf16", importer::NumberFormat::BF16)

@@ -38,9 +38,6 @@ struct Bounds {
 /// The outputs of next tokens of the module's entries, each with the logits that it is chosen from.
 ChosenTokens chosenTokens(mlir::ModuleOp module);
 
-/// Holds floats of at most 16 bits anywhere, or caches in blocks, whose codes have fewer.
-bool hasShortFloats(mlir::ModuleOp module);
-
 struct Difference {
   std::string where;    ///< `call 1 of f, output out0`
   double relative = 0;  ///< largest difference over largest element

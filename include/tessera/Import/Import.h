@@ -31,8 +31,8 @@ struct ImportOptions {
   int64_t maxSeqLen = 0;
   /// Element type of weights and activations.
   NumberFormat dtype = NumberFormat::F32;
-  /// The first so many layers of the model only; 0: all. Tensors are not checked then.
-  int64_t layers = 0;
+  /// Of each run of layers only as many as say all of it (LayerRuns.h). Tensors are not checked then.
+  bool cutsRuns = false;
   /// Where weights are in quantized blocks, dimensions that are split over ranks are cut between those.
   bool cutsAlongBlocks = false;
 };

@@ -28,6 +28,9 @@ inline constexpr int64_t kMostBodies = 16;
 /// Layers that a model may have at most whose kinds are no short order.
 inline constexpr int64_t kMostMixedLayers = 65536;
 
+/// The first layers of `run`, as many as say all of it: each kind once, and two slices of each stack.
+LayerRun beginOf(LayerRun run);
+
 /// The layers in as few bodies as runs can have: one run where an order of kMostBodies kinds with the same
 /// weights says it all, however many layers there are. Otherwise in time linear in the layers; empty if these
 /// are more than kMostMixedLayers.

@@ -22,9 +22,10 @@ enum class Init { Plain, ToResidual, Zero, One };
 
 class ModelBuilder {
 public:
-  /// Begins `func @forward(tokens [batch, seq] i32, positions [batch, seq] i32, ...)`.
+  /// Begins `func @forward(tokens [batch, seq] i32, positions [batch, seq] i32, ...)`. `cutsRuns`: runs of
+  /// layers end early, where they have said all (beginOf).
   ModelBuilder(mlir::MLIRContext &context, int64_t batch, int64_t seq, NumberFormat dtype,
-               Deviations madeUp = {});
+               Deviations madeUp = {}, bool cutsRuns = false);
 
   mlir::Value tokens() const { return tokens_; }
   mlir::Value positions() const { return positions_; }
@@ -97,6 +98,7 @@ private:
   mlir::Value tokens_, positions_;
   int64_t batch_, seq_;
   Deviations madeUp_;
+  bool cutsRuns_;
   std::vector<Weight> weights_;         // weight i is function argument 2 + i
   llvm::StringMap<mlir::Value> values_; // weights outside of repeats, by name: seen everywhere
   std::optional<Scope> scope_;

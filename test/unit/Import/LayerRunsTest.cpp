@@ -122,6 +122,28 @@ TEST_F(Runs, OfAModelAreLoopsAndTheirStacksNameTheirLayers) {
   EXPECT_EQ(source(*module, "layers4.router"), "none");
 }
 
+// What --check interprets: every kind of layer, and of each stack two slices.
+TEST_F(Runs, BeginWithAllThatTheyHave) {
+  auto begin = [](const std::string &order) {
+    std::string text;
+    for (const LayerRun &run : layerRuns(layersOf(order)))
+      text += (text.empty() ? "" : " ") + std::to_string(beginOf(run).layers);
+    return text;
+  };
+  EXPECT_EQ(begin("eeeee"), "2");
+  EXPECT_EQ(begin("e"), "1");
+  EXPECT_EQ(begin("deeee"), "1 2");
+  EXPECT_EQ(begin("EEEEEeEEEEEe"), "6"); // the sixth sees all keys
+  EXPECT_EQ(begin("dedededed"), "4 1");
+  TempModel directory(moe({{"num_hidden_layers", 9}, {"mlp_only_layers", {0, 1, 2}}}));
+  ImportOptions options;
+  options.cutsRuns = true;
+  auto module = importModel(context, directory.path(), options);
+  ASSERT_TRUE(bool(module));
+  EXPECT_EQ(source(**module, "layers0.gate"), "2 model.layers.{}.mlp.gate_proj.weight");
+  EXPECT_EQ(source(**module, "layers3.router"), "2 model.layers.{i+3}.mlp.gate.weight");
+}
+
 // Three dense layers and then experts: two loops of one body, whatever the depth.
 TEST_F(Runs, DoNotGrowWithDepth) {
   json config = moe({{"num_hidden_layers", 5}, {"mlp_only_layers", {0, 1, 2}}});

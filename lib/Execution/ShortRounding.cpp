@@ -1,0 +1,63 @@
+//===- ShortRounding.cpp - Where a program rounds to few bits -------------===//
+#include "tessera/Execution/ShortRounding.h"
+
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/APFloat.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace tessera {
+
+double timesRun(Operation *op) {
+  double times = 1;
+  for (auto loop = op->getParentOfType<graph::RepeatOp>(); loop;
+       loop = loop->getParentOfType<graph::RepeatOp>())
+    times *= double(loop.getCount()) / double(loop.getBodies().size());
+  return times;
+}
+
+/// Of floats with p bits 2^-p, of blocks (codes of -127 to 127) half a step of the largest.
+constexpr double kBlockUnit = 0.5 / 127;
+static double unitOf(Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  auto element = shaped ? dyn_cast<FloatType>(shaped.getElementType()) : FloatType();
+  return element && element.getWidth() <= 16
+             ? std::ldexp(1.0, -int(llvm::APFloat::semanticsPrecision(element.getFloatSemantics())))
+             : 0;
+}
+
+/// Of the results of `op`, where it makes numbers: views only pass them on.
+static double unitOf(Operation *op) {
+  if (isa<SameElementsOpInterface>(op) || op->getNumRegions() > 0)
+    return 0;
+  double unit = op->hasAttr(graph::kHeldAttr) && op->getNumResults() > 0 ? kBlockUnit : 0;
+  for (Type type : op->getResultTypes())
+    unit = std::max(unit, unitOf(type));
+  return unit;
+}
+
+double ShortRounding::error() const { return 2 * unit * std::sqrt(most); }
+
+ShortRounding shortRounding(ModuleOp module) {
+  ShortRounding found;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    double roundings = 0;
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      found.unit = std::max(found.unit, func.getArgAttr(i, graph::kHeldAttr) ? kBlockUnit
+                                                                             : unitOf(func.getArgumentTypes()[i]));
+    func.walk([&](Operation *op) {
+      double unit = unitOf(op);
+      roundings += unit > 0 ? timesRun(op) : 0;
+      found.unit = std::max(found.unit, unit);
+    });
+    found.most = std::max(found.most, roundings);
+  }
+  return found;
+}
+
+} // namespace tessera
