@@ -8,13 +8,13 @@
 
 namespace tessera {
 
-/// A plain copy takes its memory for as long as the program runs, in place of the blocks that were to save
-/// it. Placement knows time alone, so the copy counts as this many reads: it is made where a pin leaves
-/// nothing else.
+/// A weight that is expanded takes the memory that its blocks were to save, for as long as the program runs.
+/// Placement has a price for time alone, so expanding costs as much as this many reads of the copy: it happens
+/// only where a pin leaves nothing else.
 inline constexpr double kReadsOfPlainCopy = 1000;
 
-/// Seconds that a plain copy of what a rank holds of a weight counts as, if somebody needs it in a sharding
-/// that is not made by gathering alone: blocks are not cut once they are held.
+/// Seconds that expanding a rank's part of a weight counts as, if `needed` is a sharding that gathering alone
+/// does not give: blocks are not cut once they are held. Otherwise 0.
 inline double expansionTime(const ProgramValue &value, const Sharding &needed, const Machine &machine) {
   if (value.plainBytes <= value.elementBytes)
     return 0;

@@ -8,22 +8,21 @@ namespace tessera::runtime {
 
 constexpr int interruptedStatus = 143; // what a shell says of a process that SIGTERM ended
 
-// From now on SIGTERM ends this process, where it is all of the run, at once, with one line and the status
-// 143; Ctrl-C with 130. For what has nothing to finish: loading, measuring. The functions below take over.
+// From now on SIGTERM ends a run that is one process at once, with one line and status 143, and Ctrl-C does
+// with 130. For what has nothing to finish: loading, measuring. The functions below take over from this.
 void endAtSignals(const Launcher &launcher);
-// From now on SIGTERM asks for an end, where this process is all of the run, and so does the first SIGINT
-// (Ctrl-C; a second one ends the process at once); under a launcher SIGUSR1:
-// mpirun hands that on, and kills a second after it hands SIGTERM on. SIGTERM of one process of several stays
-// the watch's.
+// From now on SIGTERM asks a run that is one process to end, and so does the first Ctrl-C (SIGINT; a second
+// one ends it at once). Under a launcher SIGUSR1 asks: mpirun hands it on, while it kills all processes a
+// second after it hands SIGTERM on. There the watch keeps SIGTERM.
 void watchForInterruption(const Launcher &launcher);
 // Whether this process was asked. Ranks have to agree on it.
 bool isInterrupted();
 // What a shell says of a process that the signal ended: 130 of Ctrl-C.
 int interruptionStatus();
-// Whether the one who asked sits in front of it, and knows why it ends: Ctrl-C.
+// Whether Ctrl-C asked: who pressed it knows why the run ends.
 bool isCtrlC();
-// From now on one Ctrl-C stops what is going on (isInterrupted), as often as this is called; what came before
-// is forgotten. Where this process is all of the run.
+// Of a run that is one process: from now on the next Ctrl-C stops what is going on (isInterrupted). Called
+// again it waits for another, and forgets those that came before.
 void watchForCtrlC(const Launcher &launcher);
 
 } // namespace tessera::runtime

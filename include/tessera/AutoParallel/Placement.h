@@ -44,15 +44,15 @@ struct ReshardIdHash {
   }
 };
 
-/// Of a tensor of rows [n..., e, d] those that its readers choose, and how many of all these are: what an
-/// all_to_all between n... and e sends (dist.exchange_rows), if nothing comes behind it.
+/// Which rows of a tensor [n..., e, d] its readers choose: an all_to_all between n... and e sends no others
+/// (dist.exchange_rows), if it is the last step.
 struct ChosenRows {
   int dim = -1;     ///< of e; -1: all rows count
-  double share = 1; ///< of them, at even routing
+  double share = 1; ///< of all rows, at even routing
 };
 
-/// The part of a plan's last step that travels where only chosen rows count: 1, or their share where that is
-/// an all_to_all which dist-optimize-collectives makes an exchange of them.
+/// The part of its value that a plan's last step sends: the share of chosen rows where that step is an
+/// all_to_all which dist-optimize-collectives makes an exchange of them, else 1.
 double chosenShare(llvm::ArrayRef<int64_t> shape, const ChosenRows &chosen, const Sharding &from,
                    const ReshardPlan &plan);
 

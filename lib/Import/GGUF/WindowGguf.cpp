@@ -7,7 +7,7 @@
 
 namespace tessera::importer {
 
-/// Which of `layers` slide, one by one.
+/// For each of `layers`, whether it slides.
 static std::vector<LayerKind> readPatternList(Settings &settings, llvm::StringRef key, int64_t layers) {
   using Kind = SettingValue::Kind;
   std::vector<LayerKind> kinds;

@@ -22,7 +22,8 @@ func::FuncOp buildExchangeKernel(Location loc, const ExchangedRows &x) {
   return k.overIterations([&](Value) {
     Value zero = k.index(0), one = k.i32(1), none = k.i32(-1), ranks = k.index(x.ranks),
           rows = k.index(x.rows);
-    // Of few: a rank's experts lie side by side, and their rows with them.
+    // On the side that has rows for all experts: those of one rank's experts lie side by side, so `start`
+    // says how many there are.
     Value byExpert = k.index(x.toExperts ? 0 : x.ranks), byToken = k.index(x.toExperts ? x.ranks : 0);
     auto begin = [&](Value rank) {
       Value expert = arith::MinSIOp::create(b, k.mul(rank, x.expertsOfRank), k.index(x.experts));
@@ -33,7 +34,7 @@ func::FuncOp buildExchangeKernel(Location loc, const ExchangedRows &x) {
       k.store(count, counts, {k.add(byExpert, rank)});
       k.store(k.i32(0), counts, {k.add(byToken, rank)});
     });
-    // Of many: rows are counted by whose token they are of.
+    // On the side that has the tokens of all ranks: each row is counted for the rank whose token it is of.
     auto forRows = [&](llvm::function_ref<void(Value, Value)> body) {
       k.loop(zero, rows, 1, [&](Value r) {
         Value t = k.load(token, {r});

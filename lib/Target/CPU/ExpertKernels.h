@@ -79,20 +79,21 @@ mlir::func::FuncOp buildChosenDotKernel(mlir::Location loc, const ExpertChoices 
 mlir::func::FuncOp buildSpreadRowsKernel(mlir::Location loc, const ExpertChoices &choices, int64_t width,
                                          mlir::Type element, int64_t lanes);
 
-/// Rows on their way between a rank that has tokens of its own and all experts (few), and one that has some
-/// experts and the tokens of all ranks of a group (many).
+/// An exchange of rows has two sides. On the side of tokens a rank has few tokens, its own, and rows for all
+/// experts; on the side of experts it has many, those of all ranks of the group, and rows for its own experts.
 struct ExchangedRows {
-  int64_t rows;                         ///< R: of many, at most
-  int64_t experts, expertsOfRank;       ///< E: of few; of many
+  int64_t rows;                         ///< R: of the side of experts, at most
+  int64_t experts, expertsOfRank;       ///< E: of all ranks; of one
   int64_t ranks;                        ///< G
-  int64_t behind = 1, tokensOfRank = 1; ///< token t of many is rank (t / behind / tokensOfRank) % G's
-  bool toExperts = true;                ///< few sends, many receives; or the other way
+  int64_t behind = 1, tokensOfRank = 1; ///< of many tokens t is of rank (t / behind / tokensOfRank) % G
+  bool toExperts = true;                ///< rows go to the side of experts; or back
 };
 
-/// token [R] of many, start [E + 1] of few -> places [R], end [G], counts [2 G], all i32: how many rows go to
-/// each rank, and come from each; of the rows of many, which lie by expert, where each is among all rank by
-/// rank (`toExperts`), or which one is at each such place (back), -1 behind the last; and where each rank's
-/// end there. A rank's rows lie by expert on both sides: none changes places with another. One iteration.
+/// token [R] of the side of experts, start [E + 1] of that of tokens -> places [R], end [G], counts [2 G], all
+/// i32. `counts`: how many rows go to each rank, then how many come from each. On the side of experts rows lie
+/// by expert, and are sent or received rank by rank: `places` says where each row is in that order
+/// (`toExperts`), or which row is at each place of it (back), -1 behind the last; `end`, where each rank's rows
+/// end in it. Rows of one rank have the same order on both sides, by expert. One iteration.
 mlir::func::FuncOp buildExchangeKernel(mlir::Location loc, const ExchangedRows &exchange);
 
 } // namespace tessera

@@ -164,8 +164,8 @@ Value ExpertRows::exchanged(Operation *self) {
   Value rows = before.chosen(op.getInput());
   before.group();
   group();
-  // Where a rank has all experts their rows lie rank by rank already; where it has many ranks' tokens they
-  // are put so, or taken from there.
+  // On the side of tokens rows lie rank by rank already. On that of experts they are put into that order, or
+  // taken from it.
   bool toExperts = op.getToExperts();
   ExpertRows &many = toExperts ? *this : before, &few = toExperts ? before : *this;
   ArrayRef<int64_t> tokens = ArrayRef(many.shape).drop_back();

@@ -43,7 +43,7 @@ private:
   mlir::Value elementwise(mlir::Operation *op);
   /// The rows that come here by `op`, a dist.exchange_rows, in this object's order.
   mlir::Value exchanged(mlir::Operation *op);
-  /// What comes of `rows`, which lie member after member, as `counts` say.
+  /// What is received for `rows`, which lie rank by rank, as many for each as `counts` say.
   mlir::Value sentRows(mlir::Operation *op, mlir::Value rows, mlir::Value counts);
   /// Rows [R, w] of `source`, a row of which is number token * perToken + expert * perExpert.
   mlir::Value taken(mlir::Value source, int64_t sourceRows, int64_t perToken, int64_t perExpert);

@@ -25,8 +25,8 @@ public:
   /// no op may be destroyed (take it out of the program and destroy it later).
   void extend(mlir::Operation *op);
 
-  /// Names what ops read, too, by what they make and who reads it with them, and what functions return: to
-  /// describe a program that is done. Before, a name that nobody gave would be one that people can speak of.
+  /// Also names operands without a name, by the op's results and other operands, and what functions return.
+  /// For descriptions of a finished program: earlier, flags would reach dimensions by names that nobody gave.
   void nameOperands(mlir::ModuleOp module);
 
   /// One name per dimension, empty where unknown; no names at all for a value the analysis did not reach.

@@ -41,8 +41,8 @@ struct WindowDefaults {
   std::optional<int64_t> window = std::nullopt; ///< keys
 };
 /// `attention.sliding_window`, 0 for none, and which layers have it: `attention.sliding_window_pattern` is a
-/// period (every so manieth sees all keys, 0: none does) or a list with an entry a layer, true where it
-/// slides.
+/// period (of so many layers the last sees all keys; 0: none does) or a list with an entry for each layer,
+/// true where it slides.
 void readWindowGguf(Settings &settings, llvm::StringRef architecture, WindowDefaults defaults,
                     ModelConfig &config);
 

@@ -42,7 +42,8 @@ int64_t ExchangeRowsOp::getEvenRows() {
   auto type = tensorOf(getInput());
   int64_t experts = type.getRank() - 2, all = globalShape(type)[size_t(experts)];
   int64_t choices = std::min(tensorOf(getSentIds()).getShape().back(), all);
-  // Of each token as many as of its choices fall on the experts that lie here; of these all but one's share.
+  // The rows that lie here: of each token's choices the part that falls on this rank's experts. They are spread
+  // over the group evenly, and one share of them stays.
   double here = double(tokensOf(type)) * double(choices) * double(std::min(type.getDimSize(experts), all)) /
                 double(all);
   double group = double(getGroupSize());
@@ -53,8 +54,8 @@ int64_t ExchangeRowsOp::getMostRows() {
   auto before = tensorOf(getInput()), after = tensorOf(getResult());
   int64_t experts = before.getRank() - 2;
   int64_t choices = tensorOf(getSentIds()).getShape().back();
-  // To experts: a token's rows are all for others, if these have so many. Back: all tokens but this rank's
-  // own.
+  // To experts: all rows of a token may be for other ranks, as far as those have so many experts. Back: those
+  // of all tokens but this rank's own.
   if (getToExperts()) {
     int64_t others = std::min(before.getDimSize(experts), (getGroupSize() - 1) * after.getDimSize(experts));
     return tokensOf(before) * std::min(choices, others);

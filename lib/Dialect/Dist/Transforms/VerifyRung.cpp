@@ -34,8 +34,8 @@ struct RungRules {
   bool staticShapes = true;
   /// Symbols become names of an object file, beside those of the runtime and of the C library.
   bool linked = false;
-  /// It is the one that people write: functions of the next are made of its own, and of their attributes only
-  /// those are kept that are known to say something.
+  /// People write this rung. Functions of the next one are made from its functions, and keep only those of
+  /// their attributes that mean something.
   bool isFirst = false;
 };
 

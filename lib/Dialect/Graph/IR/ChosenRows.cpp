@@ -1,4 +1,4 @@
-//===- ChosenRows.cpp - Who reads of rows only those that were chosen -----===//
+//===- ChosenRows.cpp - Values whose readers choose rows ------------------===//
 #include "tessera/Dialect/Graph/IR/Experts.h"
 
 using namespace mlir;

@@ -154,8 +154,8 @@ private:
            });
   }
 
-  /// Places the functions as if outputs cost nothing: they are handed out as they are made, and whoever is
-  /// given them is given all, of which anything is a slice. Offers what is made so; whether that can gain.
+  /// Places the functions as if outputs cost nothing: returned as they are made, and taken whole, which every
+  /// sharding is a slice of. Offers the layouts that they are made in. False: that cannot gain anything.
   bool offerMade(const Price &before) {
     BlockFacts free = facts();
     free.needs = [this](Operation *op) {

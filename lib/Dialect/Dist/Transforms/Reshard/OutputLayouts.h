@@ -1,10 +1,9 @@
 //===- OutputLayouts.h - How what functions hand out lies -------*- C++ -*-===//
 //
-// Propagation says how the outputs of functions lie: logits have the batch over whatever hidden has it over.
-// Who reads them before they are handed out may do with less than that takes: an arg max of logits that stay
-// where a split vocabulary makes them sends keys, not logits. This lays outputs that nobody asked anything of
-// as costs least in all functions that hand them out or are given them, and writes the choice where
-// propagation wrote its own.
+// Propagation gives outputs of functions the axes of what they are made from: logits have the batch over the
+// axes that hidden has it over. What reads them inside the function may need less: an arg max of logits that
+// stay sharded over the vocabulary sends keys, not logits. Where nobody asked for a layout, this chooses the
+// one that costs least in all functions that return the output or take it, and writes it over propagation's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_OUTPUTLAYOUTS_H
@@ -20,8 +19,8 @@ namespace tessera::dist {
 /// so; layOutputs takes it away.
 inline constexpr llvm::StringLiteral kUnaskedAttr = "dist.unasked";
 
-/// A rank holds no more of an output than before. The functions' own blocks, not those of their loops, are
-/// placed twice where no other layout could gain a hundredth of what is sent; else some more times.
+/// No rank holds more of an output than before. Cost: the functions' own blocks, not those of their loops, are
+/// placed twice, and some more times where another layout could save a hundredth of what is sent.
 void layOutputs(mlir::ModuleOp module, const ShardingAttributes &written, ReshardCosts &costs);
 
 } // namespace tessera::dist

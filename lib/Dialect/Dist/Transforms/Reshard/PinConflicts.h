@@ -1,8 +1,8 @@
 //===- PinConflicts.h - Pins that do not agree with each other --*- C++ -*-===//
 //
 // Two named values may be pinned so that what stands between them cannot run without moving data. That is no
-// error, but nobody else than the pins is to blame for the reshard: it is said which two, and which ops are
-// between. Nor is it one if all who read a pinned value need it otherwise: that is said, too.
+// error, but only the pins are to blame for the reshard: a remark says which two, and which ops are between.
+// Another one says of a pin that all readers of its value need it otherwise.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_PINCONFLICTS_H
@@ -24,8 +24,8 @@ public:
   /// `pins` for each pinned value that it is made from, the nearest on every path, if a reshard between them
   /// moves an axis of one of the two. Looks at most at some hundred ops.
   void add(mlir::Value value, llvm::StringRef name, const Sharding &pin);
-  /// A missed remark `pins` for each pinned value that nobody reads as its pin wants it, where all readers
-  /// have been placed: it is moved there, and from there to where it is read. Forgets all pins.
+  /// When all readers have been placed: a missed remark `pins` for each pinned value that none of them reads
+  /// as its pin wants it, so that it is moved to the pin and on from there. Forgets all pins.
   void finish();
 
 private:
@@ -36,7 +36,7 @@ private:
   Price price;
   struct Pin {
     std::string name;
-    Sharding sharding; ///< what its open dimensions have nobody asked for
+    Sharding sharding; ///< of its open dimensions the pin says nothing
   };
   llvm::MapVector<mlir::Value, Pin> pins;
 };
