@@ -17,25 +17,6 @@ namespace {
 /// Operands of both ops.
 enum { Q, K, V, Positions, Gradient, LogSumExp, Delta, DropKeys, DropShare };
 
-template <typename OpT> AttentionShape shapeOf(OpT op) {
-  ArrayRef<int64_t> q = tensorOf(op.getQuery()).getShape(), v = tensorOf(op.getValue()).getShape();
-  AttentionShape shape;
-  shape.batch = q[0];
-  shape.seq = q[1];
-  shape.context = v[1];
-  shape.kvHeads = q[2];
-  shape.group = q[3];
-  shape.headDim = q[4];
-  shape.valueDim = v[3];
-  shape.scale = op.getScale().convertToDouble();
-  shape.window = graph::hidingWindow(op);
-  shape.firsts = tensorOf(op.getPositions()).getRank() == 3;
-  shape.dropout = bool(op.getDropKeys());
-  if (op.getSoftcap())
-    shape.softcap = op.getSoftcap()->convertToDouble();
-  return shape;
-}
-
 template <typename OpT> class AttentionGradientForm : public LibraryForm {
 public:
   AttentionGradientForm(AttentionGradient::Of of, StringRef name, const VectorUnit &unit)
@@ -45,7 +26,7 @@ public:
     auto op = cast<OpT>(self);
     if (lowering.shardAxes(tensorOf(op.getKey()), 1))
       return op.emitOpError("attends over a sharded context; gather keys and values first");
-    AttentionShape shape = shapeOf(op);
+    AttentionShape shape = attentionShape(op);
     exec::KernelShell shell(op.getLoc(),
                             llvm::formatv("{0}_{1}{2}x{3}x{4}x{5}x{6}", name, shape.dropout ? "dropout_" : "",
                                           shape.batch, shape.seq, shape.kvHeads, shape.group, shape.headDim)

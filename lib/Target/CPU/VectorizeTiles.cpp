@@ -27,13 +27,7 @@ struct VectorizeTiles : impl::VectorizeTilesBase<VectorizeTiles> {
     if (!func->hasAttr(kKernelAttr) || func.isExternal())
       return;
     IRRewriter rewriter(&getContext());
-    SmallVector<memref::CopyOp> copies;
-    func.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
-    for (memref::CopyOp copy : copies) {
-      rewriter.setInsertionPoint(copy);
-      linalg::makeMemRefCopyOp(rewriter, copy.getLoc(), copy.getSource(), copy.getTarget());
-      rewriter.eraseOp(copy);
-    }
+    replaceCopies(rewriter, func);
     SmallVector<linalg::LinalgOp> ops;
     func.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     for (linalg::LinalgOp op : ops) {

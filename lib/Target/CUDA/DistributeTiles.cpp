@@ -103,13 +103,7 @@ struct CUDADistributeTiles : impl::CUDADistributeTilesBase<CUDADistributeTiles> 
     if (func->hasAttr(kThreadsAttr)) // written for threads by hand
       return;
     IRRewriter rewriter(&getContext());
-    SmallVector<memref::CopyOp> copies;
-    func.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
-    for (memref::CopyOp copy : copies) {
-      rewriter.setInsertionPoint(copy);
-      linalg::makeMemRefCopyOp(rewriter, copy.getLoc(), copy.getSource(), copy.getTarget());
-      rewriter.eraseOp(copy);
-    }
+    replaceCopies(rewriter, func);
     SmallVector<linalg::LinalgOp> ops;
     SmallVector<memref::StoreOp> stores; // between tile ops
     func.walk<WalkOrder::PreOrder>([&](Operation *op) {

@@ -108,20 +108,8 @@ Value AttentionFunction::openLoop(ImplicitLocOpBuilder &b) const {
 }
 
 AttentionShape AttentionForm::shapeOf(graph::AttentionOp op) {
-  ArrayRef<int64_t> q = tensorOf(op.getQuery()).getShape(), v = tensorOf(op.getValue()).getShape();
-  AttentionShape shape;
-  shape.batch = q[0];
-  shape.seq = q[1];
-  shape.context = v[1];
-  shape.kvHeads = q[2];
-  shape.group = q[3];
-  shape.headDim = q[4];
+  AttentionShape shape = attentionShape(op);
   shape.valueDim = tensorOf(op.getResult()).getDimSize(4); // values may be in blocks
-  shape.scale = op.getScale().convertToDouble();
-  shape.window = graph::hidingWindow(op);
-  shape.firsts = tensorOf(op.getPositions()).getRank() == 3;
-  if (op.getSoftcap())
-    shape.softcap = op.getSoftcap()->convertToDouble();
   if (op.getSinks())
     shape.sinkType = tensorOf(op.getSinks()).getElementType();
   shape.elementType = tensorOf(op.getQuery()).getElementType();
@@ -129,7 +117,6 @@ AttentionShape AttentionForm::shapeOf(graph::AttentionOp op) {
   shape.logSumExp = bool(op.getLogSumExp());
   shape.page = int64_t(op.getPage().value_or(0));
   shape.ring = op.getRing();
-  shape.dropout = bool(op.getDropKeys());
   return shape;
 }
 

@@ -18,8 +18,19 @@
 #include "tessera/Target/Kernels/TileVectorizer.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
 
 namespace tessera {
+
+void replaceCopies(RewriterBase &rewriter, func::FuncOp kernel) {
+  SmallVector<memref::CopyOp> copies;
+  kernel.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
+  for (memref::CopyOp copy : copies) {
+    rewriter.setInsertionPoint(copy);
+    linalg::makeMemRefCopyOp(rewriter, copy.getLoc(), copy.getSource(), copy.getTarget());
+    rewriter.eraseOp(copy);
+  }
+}
 
 /// Traps on lanes that hold no data.
 static bool mayTrap(Operation *op) {

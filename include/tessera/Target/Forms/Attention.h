@@ -8,6 +8,7 @@
 #define TESSERA_TARGET_FORMS_ATTENTION_H
 
 #include "tessera/Dialect/Exec/IR/KernelFunction.h"
+#include "tessera/Dialect/Graph/IR/AttentionWindow.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Target/KernelSibling.h"
 #include "tessera/Target/LibraryForm.h"
@@ -49,6 +50,27 @@ struct AttentionShape {
   /// elementType.
   mlir::Type keyType;
 };
+
+/// What an attention and its gradients have in common: sizes, and what is in sight. Values are of numbers.
+template <typename OpT> AttentionShape attentionShape(OpT op) {
+  auto sizesOf = [](mlir::Value array) { return mlir::cast<mlir::ShapedType>(array.getType()).getShape(); };
+  llvm::ArrayRef<int64_t> q = sizesOf(op.getQuery()), v = sizesOf(op.getValue());
+  AttentionShape shape;
+  shape.batch = q[0];
+  shape.seq = q[1];
+  shape.context = v[1];
+  shape.kvHeads = q[2];
+  shape.group = q[3];
+  shape.headDim = q[4];
+  shape.valueDim = v[3];
+  shape.scale = op.getScale().convertToDouble();
+  shape.window = graph::hidingWindow(op);
+  shape.firsts = sizesOf(op.getPositions()).size() == 3;
+  shape.dropout = bool(op.getDropKeys());
+  if (op.getSoftcap())
+    shape.softcap = op.getSoftcap()->convertToDouble();
+  return shape;
+}
 
 /// The arguments of an attention kernel; arrays as buffers.
 struct AttentionArguments {

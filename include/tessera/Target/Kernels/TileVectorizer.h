@@ -8,6 +8,7 @@
 #define TESSERA_TARGET_KERNELS_TILEVECTORIZER_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
@@ -78,6 +79,9 @@ protected:
   bool uniformsReady = false;
   SmallVector<Operation *> combiners; // per output, when d is a reduction; null: the output moves with d
 };
+
+/// Makes tile ops of the copies of a kernel on buffers.
+void replaceCopies(RewriterBase &rewriter, func::FuncOp kernel);
 
 /// Replaces `op` (buffer semantics, static loop bounds) by loops over vectors of `lanes` elements. Fails,
 /// with the IR untouched, when the op has no vector form; its scalar loops are then the caller's business.

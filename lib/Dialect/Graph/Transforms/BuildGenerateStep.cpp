@@ -362,15 +362,9 @@ struct BuildGenerateStep : graph::impl::BuildGenerateStepBase<BuildGenerateStep>
       module.emitError() << "has no func @forward";
       return signalPassFailure();
     }
-    // The sizes of @forward: from the argument with both names.
     DimNames names(module);
     PositionWise positionWise(forward, names);
-    int64_t forwardBatch = 0, forwardSeq = 0;
-    for (BlockArgument arg : forward.getArguments())
-      if (int b = positionWise.find(arg, "batch"), s = positionWise.find(arg, "seq"); b >= 0 && s >= 0) {
-        forwardBatch = cast<RankedTensorType>(arg.getType()).getDimSize(unsigned(b));
-        forwardSeq = cast<RankedTensorType>(arg.getType()).getDimSize(unsigned(s));
-      }
+    auto [forwardBatch, forwardSeq] = positionWise.sizes();
     if (forwardSeq == 0) {
       forward.emitError() << "has no argument with " << kDimsAttr << " [\"batch\", \"seq\"]";
       return signalPassFailure();

@@ -240,13 +240,7 @@ struct BuildTrainStep : graph::impl::BuildTrainStepBase<BuildTrainStep> {
       return module.emitError() << "cannot scale the loss with " << lossScale
                                 << ": expected a positive number";
     DimNames names(module);
-    PositionWise positionWise(forward, names);
-    int64_t rows = 0, positions = 0;
-    for (BlockArgument arg : forward.getArguments())
-      if (int b = positionWise.find(arg, "batch"), s = positionWise.find(arg, "seq"); b >= 0 && s >= 0) {
-        rows = cast<RankedTensorType>(arg.getType()).getDimSize(unsigned(b));
-        positions = cast<RankedTensorType>(arg.getType()).getDimSize(unsigned(s));
-      }
+    auto [rows, positions] = PositionWise(forward, names).sizes();
     if (positions == 0)
       return forward.emitError() << "has no argument with " << kDimsAttr << " [\"batch\", \"seq\"]";
     TrainSizes sizes{batch == 0 ? rows : batch, maxSeqLen == 0 ? positions : maxSeqLen, microBatches};

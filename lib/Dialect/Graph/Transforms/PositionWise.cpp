@@ -11,6 +11,16 @@ int PositionWise::find(Value value, StringRef name) const {
   return it == names.end() ? -1 : int(it - names.begin());
 }
 
+PositionWise::Sizes PositionWise::sizes() const {
+  Sizes sizes;
+  for (BlockArgument arg : func::FuncOp(function_).getArguments())
+    if (int batch = find(arg, "batch"), seq = find(arg, "seq"); batch >= 0 && seq >= 0) {
+      auto type = cast<RankedTensorType>(arg.getType());
+      sizes = {type.getDimSize(unsigned(batch)), type.getDimSize(unsigned(seq))};
+    }
+  return sizes;
+}
+
 /// Operand `i` of `op` is a set of keys or values that queries look into, not a row per position.
 static bool isContext(Operation *op, unsigned i) {
   auto mixing = dyn_cast<PositionMixingOpInterface>(op);

@@ -22,6 +22,11 @@ public:
 
   /// Dimension of `value` called `name`, or -1.
   int find(mlir::Value value, llvm::StringRef name) const;
+  /// Sizes of `batch` and `seq` in the arguments that have both; 0 where none has.
+  struct Sizes {
+    int64_t batch = 0, seq = 0;
+  };
+  Sizes sizes() const;
   bool dependsOnSeq(mlir::Value value) const { return find(value, "seq") >= 0; }
 
   /// Fails, with an error at the op, unless `name` passes through every op of the function as a dimension of
