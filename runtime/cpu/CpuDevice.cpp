@@ -72,33 +72,31 @@ std::unique_ptr<Module> CpuDevice::load(const ts_program &program) {
 
 std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const WeightLayout *layout) {
   GemmTypes types{spec.x, spec.w, spec.y};
-  GemmEpilogue epilogue{spec.bias, spec.addend, spec.function};
   auto *held = static_cast<const CpuWeightLayout *>(layout);
   const bool packed = layout && layout->packed;
-  if (!spec.pieces.empty()) {
-    GatheredBlocks gathered = held->gathered(spec.pieces);
-    auto made = [&](std::unique_ptr<CpuWeightProduct> product) {
-      product->gathered.emplace(gathered);
-      product->stride = *std::max_element(held->eachBytes.begin(), held->eachBytes.end());
-      return product;
-    };
-    const BlockWeight &whole = gathered.whole();
-    if (spec.groups)
-      return made(std::make_unique<CpuGroupedProduct>(GroupedGemm(spec.groups, spec.m, whole, types, pool_)));
-    return made(std::make_unique<CpuProduct>(Gemm(spec.m, whole, types, pool_, epilogue, spec.xTransposed)));
-  }
+  std::optional<GatheredBlocks> gathered;
+  if (!spec.pieces.empty())
+    gathered.emplace(held->gathered(spec.pieces));
+  const BlockWeight *blocks = gathered               ? &gathered->whole()
+                              : held && held->blocks ? &*held->blocks
+                                                     : nullptr;
+  std::unique_ptr<CpuWeightProduct> product;
   if (spec.groups) {
-    if (held && held->blocks)
-      return std::make_unique<CpuGroupedProduct>(
-          GroupedGemm(spec.groups, spec.m, *held->blocks, types, pool_));
-    return std::make_unique<CpuGroupedProduct>(
-        GroupedGemm(spec.groups, spec.m, spec.n, spec.k, types, packed, pool_));
+    product = std::make_unique<CpuGroupedProduct>(
+        blocks ? GroupedGemm(spec.groups, spec.m, *blocks, types, pool_)
+               : GroupedGemm(spec.groups, spec.m, spec.n, spec.k, types, packed, pool_));
+  } else {
+    GemmEpilogue epilogue{spec.bias, spec.addend, spec.function};
+    product = std::make_unique<CpuProduct>(
+        blocks ? Gemm(spec.m, *blocks, types, pool_, epilogue, spec.xTransposed)
+               : Gemm(spec.m, spec.n, spec.k, types, packed, pool_, epilogue,
+                      {spec.xTransposed, spec.wTransposed}));
   }
-  if (held && held->blocks)
-    return std::make_unique<CpuProduct>(
-        Gemm(spec.m, *held->blocks, types, pool_, epilogue, spec.xTransposed));
-  return std::make_unique<CpuProduct>(
-      Gemm(spec.m, spec.n, spec.k, types, packed, pool_, epilogue, {spec.xTransposed, spec.wTransposed}));
+  if (gathered) {
+    product->stride = *std::max_element(held->eachBytes.begin(), held->eachBytes.end());
+    product->gathered = std::move(gathered);
+  }
+  return product;
 }
 
 // Types of layers differ: as many bytes as the largest has.

@@ -6,13 +6,13 @@ import re
 import subprocess
 import sys
 
-# Every id of the pages but T12 and T15, which need expert and pipeline parallelism; S: the vectors of the page on schedules, and its other figures.
+# Every id of the pages but T15, whose messages between stages are no collectives of a program; S: the vectors of the page on schedules, and its other figures.
 IDS = """
 P1 P2 P3 P5 P6 P7 P8 P9 P10 P12 P13 P14 P15 P16 P18 P20 P21 P22 P23 P25 P26 P27 P28 P30 P32
 C1 C2 C4 C5 C6 C7 C8 C9 C11 M1 M2 M4
 E1 E2 E3 E5 E6 E7b E7c E8 E9 E11 E12 E13 E14 E16 E17 E18 E19 E20 E22 E24 E25 E26
 K1 K3 K4 K5 K6 K7 R1 R2 R3 R4 R6 R7 R8 I1 N1
-T1 T2 T3 T4 T5 T6 T7 T8 T9 T10 T11 T13 T14 T16 T17 T18 T19 T20
+T1 T2 T3 T4 T5 T6 T7 T8 T9 T10 T11 T12 T13 T14 T16 T17 T18 T19 T20
 """.split() + [f"S{i}" for i in range(1, 34)]
 TITLES = {
     "propagation": "Propagation", "control": "Control flow and groups", "manual": "Manual regions", "placement": "Where a reshard goes",

@@ -4,7 +4,6 @@
 
 #include "AttentionGradients.h"
 
-#include "tessera/Dialect/Graph/IR/AttentionWindow.h"
 #include "tessera/Target/Forms/FormKernel.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

@@ -5,7 +5,6 @@
 #include "tessera/Target/Forms/CacheBlocks.h"
 #include "tessera/Target/Forms/FormKernel.h"
 
-#include "tessera/Dialect/Graph/IR/AttentionWindow.h"
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
