@@ -15,9 +15,9 @@ namespace tessera {
 
 double timesRun(Operation *op) {
   double times = 1;
-  for (auto loop = op->getParentOfType<graph::RepeatOp>(); loop;
-       loop = loop->getParentOfType<graph::RepeatOp>())
-    times *= double(loop.getCount()) / double(loop.getBodies().size());
+  for (Region *body = op->getParentRegion(); body; body = body->getParentRegion())
+    if (auto loop = dyn_cast<graph::RepeatOp>(body->getParentOp()))
+      times *= double(loop.getExecutions(body->getRegionNumber()));
   return times;
 }
 

@@ -6,8 +6,7 @@
 
 namespace tessera {
 
-/// How often `op` runs in one call of its entry: by the loops around it, a body of several as often as its
-/// share.
+/// How often `op` runs in one call of its entry, by the loops around it.
 double timesRun(mlir::Operation *op);
 
 /// What a program's types say of its numbers: floats of at most 16 bits anywhere, or caches in blocks, whose
