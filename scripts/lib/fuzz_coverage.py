@@ -36,8 +36,8 @@ READERS = [
     (("schedule",), ["runtime/schedule/Text.cpp", "runtime/schedule/Validate.cpp"]),
     (("command-line",), [f"runtime/app/{name}.cpp" for name in ("FlagValues", "GenerateFlags", "Options", "TrainFlags")]),
     (("import",), ["lib/Import/HuggingFace/DecoderJson.cpp", "lib/Import/HuggingFace/JsonSettings.cpp", "lib/Import/HuggingFace/RotaryJson.cpp"]),
-    (("import-gguf",), ["lib/Import/GGUF/GgufSettings.cpp", "lib/Import/GGUF/RotaryGguf.cpp"]),
-    (("import", "import-gguf"), [f"lib/Import/{name}.cpp" for name in ("HeldTypes", "Import", "ModelConfig", "Settings", "WeightTable")]
+    (("import-gguf",), [f"lib/Import/GGUF/{name}.cpp" for name in ("GgufSettings", "RotaryGguf", "WindowGguf")]),
+    (("import", "import-gguf"), [f"lib/Import/{name}.cpp" for name in ("HeldTypes", "Import", "LayerRuns", "ModelConfig", "Settings", "WeightTable")]
      + [f"lib/Import/Families/{name}.cpp" for name in ("Gemma", "Gpt2", "GptNeox", "GptOss", "Granite", "Llama", "Mistral", "Mixtral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "Qwen3Moe", "SmolLM3")]),
     (("program",), ["lib/Pipelines/Frontend.cpp", "lib/Pipelines/SizeWithoutAliases.cpp"]),
     (("compile-flags",), ["lib/Pipelines/CompileOptions.cpp", "lib/Dialect/Dist/Transforms/Annotate/MeshSpec.cpp", "lib/AutoParallel/Machine.cpp"]),

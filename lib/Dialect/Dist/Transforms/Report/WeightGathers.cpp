@@ -59,7 +59,7 @@ double dist::heldBytes(Value value) {
 
 int64_t dist::bytesSent(CollectiveOpInterface op, const Mesh &mesh) {
   int64_t bytes = op.getBytesSent(mesh);
-  if (!isa<AllGatherOp>(op.getOperation()))
+  if (op.getStepKind() != StepKind::AllGather)
     return bytes;
   return int64_t(double(bytes) * gatheredElementBytes(op.getMoved()) /
                  double(elementBytes(op.getMoved().getType())));
