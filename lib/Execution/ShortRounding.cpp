@@ -21,8 +21,10 @@ double timesRun(Operation *op) {
   return times;
 }
 
-/// Of floats with p bits 2^-p, of blocks (codes of -127 to 127) half a step of the largest.
-constexpr double kBlockUnit = 0.5 / 127;
+/// Half a step of codes from -127 to 127, of the largest number of a block.
+static constexpr double kBlockUnit = 0.5 / 127;
+
+/// Of floats with p bits 2^-p; 0: of more than 16 bits, or no floats.
 static double unitOf(Type type) {
   auto shaped = dyn_cast<ShapedType>(type);
   auto element = shaped ? dyn_cast<FloatType>(shaped.getElementType()) : FloatType();
@@ -31,7 +33,7 @@ static double unitOf(Type type) {
              : 0;
 }
 
-/// Of the results of `op`, where it makes numbers: views only pass them on.
+/// Of what `op` makes; 0: it only passes numbers on.
 static double unitOf(Operation *op) {
   if (isa<SameElementsOpInterface>(op) || op->getNumRegions() > 0)
     return 0;
