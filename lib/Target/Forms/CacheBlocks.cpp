@@ -93,7 +93,7 @@ void storeBlock(ImplicitLocOpBuilder &b, Value floats, ValueRange from, Value by
   Type f32 = b.getF32Type(), f16 = b.getF16Type(), i32 = b.getI32Type(), i8 = b.getI8Type();
   auto wide = VectorType::get({kCacheBlock}, f32), words = VectorType::get({kCacheBlock}, i32);
   Value x = vector::LoadOp::create(b, wide, floats, with(from, element));
-  // Bits of magnitudes are ordered as these are, and those of what is no number are above all.
+  // As integers the bits of magnitudes are ordered as magnitudes are, and NaN is the largest.
   Value magnitudes =
       arith::AndIOp::create(b, vector::BitCastOp::create(b, words, x), splat(b, words, int32_t(0x7fffffff)));
   Value largest = vector::ReductionOp::create(b, vector::CombiningKind::MAXSI, magnitudes);
@@ -104,10 +104,10 @@ void storeBlock(ImplicitLocOpBuilder &b, Value floats, ValueRange from, Value by
   Value code = arith::DivFOp::create(b, x, scale);
   code = arith::MinNumFOp::create(b, code, splat(b, wide, 127.0f));
   code = arith::MaxNumFOp::create(b, code, splat(b, wide, -127.0f));
-  // Added to 1.5 * 2^23 a number is rounded to an integer, to nearest, which the low bits of the sum hold.
+  // Adding 1.5 * 2^23 rounds to the nearest integer, which the low bits of the sum then hold.
   code = arith::AddFOp::create(b, code, splat(b, wide, 0x1.8p23f));
   code = vector::BitCastOp::create(b, words, code);
-  // Of a scale of 0 quotients are anything.
+  // Quotients by a scale of 0 are infinite or NaN; their codes are 0.
   Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, scale, splat(b, wide, 0.0f));
   code = arith::SelectOp::create(b, isZero, splat(b, words, int32_t(0)), code);
   code = arith::TruncIOp::create(b, VectorType::get({kCacheBlock}, i8), code);

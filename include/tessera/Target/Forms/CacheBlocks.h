@@ -23,7 +23,7 @@ mlir::Value loadFromBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes, mlir
                           mlir::Value element, int64_t lanes);
 
 /// Rounds the elements of a block of f32 that begins at [from..., element] of `floats` and writes them to
-/// [to..., element] of `bytes`. What is no number comes back as none.
+/// [to..., element] of `bytes`. With a NaN among them all elements come back as NaN.
 void storeBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value floats, mlir::ValueRange from, mlir::Value bytes,
                 mlir::ValueRange to, mlir::Value element);
 
