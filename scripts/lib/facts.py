@@ -19,7 +19,7 @@ TITLES = {
     "algebra": "Collective algebra", "reshard": "Reshards", "io": "Function inputs and outputs", "negative": "Negative cases",
     "transformer": "Transformer cases", "schedule": "Pipeline schedules",
 }
-SHORT = {"all_reduce": "AR", "all_gather": "AG", "reduce_scatter": "RS", "all_to_all": "A2A", "collective_permute": "CP", "grouped_send": "P2P"}
+SHORT = {"all_reduce": "AR", "all_gather": "AG", "reduce_scatter": "RS", "all_to_all": "A2A", "collective_permute": "CP", "grouped_send": "P2P", "exchange_rows": "A2A"}
 DOCUMENT = "docs/Facts.md"
 TEST = "test/"
 PREFACE = """# Facts: best known and ours
