@@ -9,8 +9,8 @@
 namespace tessera {
 
 /// A weight that is expanded takes the memory that its blocks were to save, for as long as the program runs.
-/// Placement has a price for time alone, so expanding costs as much as this many reads of the copy: it happens
-/// only where a pin leaves nothing else.
+/// Placement has a price for time alone, so expanding costs as much as this many reads of the copy: it
+/// happens only where a pin leaves nothing else.
 inline constexpr double kReadsOfPlainCopy = 1000;
 
 /// Seconds that expanding a rank's part of a weight counts as, if `needed` is a sharding that gathering alone

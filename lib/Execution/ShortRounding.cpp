@@ -50,8 +50,8 @@ ShortRounding shortRounding(ModuleOp module) {
   for (auto func : module.getOps<func::FuncOp>()) {
     double roundings = 0;
     for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      found.unit = std::max(found.unit, func.getArgAttr(i, graph::kHeldAttr) ? kBlockUnit
-                                                                             : unitOf(func.getArgumentTypes()[i]));
+      found.unit = std::max(
+          found.unit, func.getArgAttr(i, graph::kHeldAttr) ? kBlockUnit : unitOf(func.getArgumentTypes()[i]));
     func.walk([&](Operation *op) {
       double unit = unitOf(op);
       roundings += unit > 0 ? timesRun(op) : 0;

@@ -216,8 +216,7 @@ Failure Fitting::doesNotFit() const {
   else
     hint += ", a larger mesh, or a smaller --max-seq-len or --batch";
   return {"does not fit", "--memory=" + std::to_string(options.memory),
-          "needs at least " + std::to_string(memory.total()) + " bytes a rank: " + partsText(memory),
-          hint};
+          "needs at least " + std::to_string(memory.total()) + " bytes a rank: " + partsText(memory), hint};
 }
 
 void Fitting::explain(const Plan &plan) const {

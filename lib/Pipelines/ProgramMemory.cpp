@@ -30,8 +30,7 @@ static int64_t weightBytes(graph::ParameterOp op, const Target &target) {
     exec::PackedMatrix layer = exec::packedMatrix(op);
     weight.plainBytes = op.getVariable() ? weight.bytes : 0;
     weight.isPacked = true;
-    weight.bytes =
-        target.packedBytes(layer.rows, layer.columns, *exec::elementDType(type.getElementType()));
+    weight.bytes = target.packedBytes(layer.rows, layer.columns, *exec::elementDType(type.getElementType()));
     for (io::DType held : exec::blockTypes(op))
       weight.each.push_back(std::max(weight.apart, blockBytes(target, held, exec::blockMatrix(op))));
     if (weight.each.size() == 1)
@@ -50,8 +49,7 @@ static int64_t workspaceBytes(ModuleOp module, const Target &target) {
     if (pieces.empty())
       return;
     auto parameter = module.lookupSymbol<graph::ParameterOp>(op.getParamAttr());
-    exec::BlockMatrix whole =
-        exec::blockMatrix(parameter, exec::layerOfPieces(parameter, pieces));
+    exec::BlockMatrix whole = exec::blockMatrix(parameter, exec::layerOfPieces(parameter, pieces));
     for (io::DType type : exec::blockTypes(parameter))
       most = std::max(most, blockBytes(target, type, whole));
   });

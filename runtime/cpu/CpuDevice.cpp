@@ -77,9 +77,7 @@ std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const 
   std::optional<GatheredBlocks> gathered;
   if (!spec.pieces.empty())
     gathered.emplace(held->gathered(spec.pieces));
-  const BlockWeight *blocks = gathered               ? &gathered->whole()
-                              : held && held->blocks ? &*held->blocks
-                                                     : nullptr;
+  const BlockWeight *blocks = gathered ? &gathered->whole() : held && held->blocks ? &*held->blocks : nullptr;
   std::unique_ptr<CpuWeightProduct> product;
   if (spec.groups) {
     product = std::make_unique<CpuGroupedProduct>(
@@ -87,10 +85,10 @@ std::unique_ptr<Product> CpuDevice::createProduct(const MatmulSpec &spec, const 
                : GroupedGemm(spec.groups, spec.m, spec.n, spec.k, types, packed, pool_));
   } else {
     GemmEpilogue epilogue{spec.bias, spec.addend, spec.function};
-    product = std::make_unique<CpuProduct>(
-        blocks ? Gemm(spec.m, *blocks, types, pool_, epilogue, spec.xTransposed)
-               : Gemm(spec.m, spec.n, spec.k, types, packed, pool_, epilogue,
-                      {spec.xTransposed, spec.wTransposed}));
+    product =
+        std::make_unique<CpuProduct>(blocks ? Gemm(spec.m, *blocks, types, pool_, epilogue, spec.xTransposed)
+                                            : Gemm(spec.m, spec.n, spec.k, types, packed, pool_, epilogue,
+                                                   {spec.xTransposed, spec.wTransposed}));
   }
   if (gathered) {
     product->stride = *std::max_element(held->eachBytes.begin(), held->eachBytes.end());

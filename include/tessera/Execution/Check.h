@@ -14,8 +14,8 @@ namespace tessera {
 /// for the user: `equal to one device: largest difference X at Y`, with what was cut and made up in
 /// parentheses; a Failure beyond 1e-4 of the largest element. Of programs that round to 16 bits or fewer the
 /// bound is what rounding at random does to the interpreter (Compare.h, Bounds), on the whole program as much
-/// more as its own roundings add up to (ShortRounding.h); these alone say it where the program is too large to
-/// interpret. Cost: two more compilations, two loads of the weights, some seconds of interpretation.
+/// more as its own roundings add up to (ShortRounding.h); these alone say it where the program is too large
+/// to interpret. Cost: two more compilations, two loads of the weights, some seconds of interpretation.
 class OneDeviceCheck final : public ExecutableCheck {
 public:
   /// `fault` may change rung spmd, for tests of what is found.

@@ -35,10 +35,10 @@ struct CompileOptions {
   int64_t batch = 0;     ///< 0: not given
   int64_t maxSeqLen = 0; ///< 0: not given
   int64_t chunk = 0; ///< positions of one prefill; 0: chosen by the pass (no flag sets it; the judge does)
-  int64_t shortChunk = 0;   ///< of one of a short prompt; 0: the target's choice (as above)
-  bool cutsRuns = false;    ///< few layers of each run (LayerRuns.h; no flag sets it; --check does)
-  int64_t microBatches = 1; ///< of a step of training; 0: chosen for a pipeline. Of stages that
-                            ///< generate: groups of rows
+  int64_t shortChunk = 0;          ///< of one of a short prompt; 0: the target's choice (as above)
+  bool cutsRuns = false;           ///< few layers of each run (LayerRuns.h; no flag sets it; --check does)
+  int64_t microBatches = 1;        ///< of a step of training; 0: chosen for a pipeline. Of stages that
+                                   ///< generate: groups of rows
   std::string optimizer = "adamw"; ///< adamw or sgd
   std::string gradDtype;           ///< f32 or bf16 (empty: not given): gradients of training
   double lossScale = 0;            ///< the first of training in f16; 0: not given

@@ -24,8 +24,9 @@ namespace tessera {
 
 /// What a stage takes of one rank. Seconds: of the entries for a micro-batch, of those that run once a step,
 /// of a chunk of a prompt and of one token a row. Bytes: of weights and their states, of the arena without
-/// slots and the workspace beside it, and of a slot of each kind (graph::Slot): what is kept to the end of backward, to the end of
-/// input_gradient, and from that to weight_gradient. Bytes are known from rung exec on.
+/// slots and the workspace beside it, and of a slot of each kind (graph::Slot): what is kept to the end of
+/// backward, to the end of input_gradient, and from that to weight_gradient. Bytes are known from rung exec
+/// on.
 enum class Figure {
   Forward,
   InputGradient,

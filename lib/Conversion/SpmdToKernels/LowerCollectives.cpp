@@ -184,8 +184,8 @@ struct CollectiveLowering {
                     resized(tensorOf(input()), dim, whole), *rows);
     RankedTensorType together = resized(tensorOf(input()), dim, *length);
     if (outermost(together, dim))
-      return resize(collective(CollectiveKind::AllGather, Reduction::None, axes, input(), together),
-                    dim, whole, nullptr);
+      return resize(collective(CollectiveKind::AllGather, Reduction::None, axes, input(), together), dim,
+                    whole, nullptr);
     // [parts, .., piece, ..] -> [.., parts, piece, ..]
     SmallVector<int64_t> blocks(tensorOf(input()).getShape()), order;
     blocks.insert(blocks.begin(), parts);

@@ -80,7 +80,8 @@ mlir::func::FuncOp buildSpreadRowsKernel(mlir::Location loc, const ExpertChoices
                                          mlir::Type element, int64_t lanes);
 
 /// An exchange of rows has two sides. On the side of tokens a rank has few tokens, its own, and rows for all
-/// experts; on the side of experts it has many, those of all ranks of the group, and rows for its own experts.
+/// experts; on the side of experts it has many, those of all ranks of the group, and rows for its own
+/// experts.
 struct ExchangedRows {
   int64_t rows;                         ///< R: of the side of experts, at most
   int64_t experts, expertsOfRank;       ///< E: of all ranks; of one
@@ -89,11 +90,11 @@ struct ExchangedRows {
   bool toExperts = true;                ///< rows go to the side of experts; or back
 };
 
-/// token [R] of the side of experts, start [E + 1] of that of tokens -> places [R], end [G], counts [2 G], all
-/// i32. `counts`: how many rows go to each rank, then how many come from each. On the side of experts rows lie
-/// by expert, and are sent or received rank by rank: `places` says where each row is in that order
-/// (`toExperts`), or which row is at each place of it (back), -1 behind the last; `end`, where each rank's rows
-/// end in it. Rows of one rank have the same order on both sides, by expert. One iteration.
+/// token [R] of the side of experts, start [E + 1] of that of tokens -> places [R], end [G], counts [2 G],
+/// all i32. `counts`: how many rows go to each rank, then how many come from each. On the side of experts
+/// rows lie by expert, and are sent or received rank by rank: `places` says where each row is in that order
+/// (`toExperts`), or which row is at each place of it (back), -1 behind the last; `end`, where each rank's
+/// rows end in it. Rows of one rank have the same order on both sides, by expert. One iteration.
 mlir::func::FuncOp buildExchangeKernel(mlir::Location loc, const ExchangedRows &exchange);
 
 } // namespace tessera

@@ -58,8 +58,8 @@ Expected<CPUTarget> resolveCPUTarget(StringRef name) {
     // own.
     std::unique_ptr<MCSubtargetInfo> any(backend->createMCSubtargetInfo(triple, "x86-64", ""));
     if (!any || !any->isCPUStringValid(name) || name == "help")
-      return createStringError("unknown CPU '" + name.str() +
-                               "': use native, " + cpuLevelsText() + " or a name that LLVM knows, as znver5");
+      return createStringError("unknown CPU '" + name.str() + "': use native, " + cpuLevelsText() +
+                               " or a name that LLVM knows, as znver5");
     target.cpu = name.str();
   }
   // Arithmetic in float16 itself would round after every step, other than CPUs without it do: kernels widen

@@ -42,8 +42,8 @@ int64_t ExchangeRowsOp::getEvenRows() {
   auto type = tensorOf(getInput());
   int64_t experts = type.getRank() - 2, all = globalShape(type)[size_t(experts)];
   int64_t choices = std::min(tensorOf(getSentIds()).getShape().back(), all);
-  // The rows that lie here: of each token's choices the part that falls on this rank's experts. They are spread
-  // over the group evenly, and one share of them stays.
+  // The rows that lie here: of each token's choices the part that falls on this rank's experts. They are
+  // spread over the group evenly, and one share of them stays.
   double here = double(tokensOf(type)) * double(choices) * double(std::min(type.getDimSize(experts), all)) /
                 double(all);
   double group = double(getGroupSize());

@@ -33,8 +33,9 @@ ArrayRef<int64_t> piecesOf(MatmulOp op) {
 
 SmallVector<int64_t> layerOfPieces(graph::ParameterOp parameter, ArrayRef<int64_t> pieces) {
   SmallVector<int64_t> shape;
-  for (auto [count, own, all] : llvm::zip_equal(pieces, layerOf(parameter, heldType(parameter)),
-                                                layerOf(parameter, cast<RankedTensorType>(parameter.getType()))))
+  for (auto [count, own, all] :
+       llvm::zip_equal(pieces, layerOf(parameter, heldType(parameter)),
+                       layerOf(parameter, cast<RankedTensorType>(parameter.getType()))))
     shape.push_back(std::min(count * own, all));
   return shape;
 }

@@ -155,9 +155,9 @@ LogicalResult KeyValueCaches::findIn(RepeatOp repeat) {
   return success();
 }
 
-/// Stacked weights are called PREFIX.something. Gives the prefix of the stack that `keyOrValue` is made from in
-/// a body of `repeat`, of several the one that the fewest ops stand between: a body may hold several layers,
-/// whose stacks have prefixes of their own.
+/// Stacked weights are called PREFIX.something. Gives the prefix of the stack that `keyOrValue` is made from
+/// in a body of `repeat`, of several the one that the fewest ops stand between: a body may hold several
+/// layers, whose stacks have prefixes of their own.
 std::string KeyValueCaches::prefixOf(RepeatOp repeat, Value keyOrValue) {
   auto prefix = [&](Value stack) {
     auto arg = dyn_cast<BlockArgument>(stack);

@@ -1,5 +1,5 @@
-// Instruction sets of x86-64 that code may come to use: their names, and where CPUID says that a CPU has them.
-// One table for the compiler, the manifest and the runtime. Plain data, header only.
+// Instruction sets of x86-64 that code may come to use: their names, and where CPUID says that a CPU has
+// them. One table for the compiler, the manifest and the runtime. Plain data, header only.
 #ifndef TESSERA_RUNTIME_CORE_INSTRUCTIONSETS_H
 #define TESSERA_RUNTIME_CORE_INSTRUCTIONSETS_H
 
