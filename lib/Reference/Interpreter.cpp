@@ -5,9 +5,12 @@
 #include "tessera/Reference/TensorRounding.h"
 
 #include "tessera/Dialect/Dist/IR/ExchangeRows.h"
-#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
+#include "tessera/Dialect/Graph/IR/Branch.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace tessera;
@@ -100,6 +103,8 @@ private:
             [&](auto collective) { return runCollective(collective); })
         .Case([&](dist::ExchangeRowsOp exchange) { return runRowExchange(exchange); })
         .Case([&](graph::RepeatOp repeat) { return runRepeat(repeat); })
+        .Case([&](graph::IfOp branch) { return runIf(branch); })
+        .Case([&](dist::ManualComputationOp manual) { return runManual(manual); })
         .Case([&](func::CallOp call) { return runCall(call); })
         .Case([&](ReferenceOpInterface local) { return runLocal(local); })
         .Default([&](Operation *other) { return other->emitOpError() << "has no reference meaning"; });
@@ -207,6 +212,76 @@ private:
     for (RankValues &stack : collected)
       carried.push_back(std::move(stack));
     for (auto [result, value] : llvm::zip_equal(op.getResults(), carried))
+      values[result] = std::move(value);
+    return success();
+  }
+
+  /// What `value`, as `attr` says, is along the manual axes of `op`.
+  static ShardedShape piecesOf(dist::ManualComputationOp op, const Mesh &mesh, Value value,
+                               dist::ShardingAttr attr) {
+    AxisList manual = op.getManualAxes(mesh);
+    auto isOther = [&](const AxisRef &axis) { return !llvm::is_contained(manual, axis); };
+    Sharding sharding = attr.toSharding(mesh);
+    for (DimSharding &dim : sharding.dims)
+      llvm::erase_if(dim.axes, isOther);
+    llvm::erase_if(sharding.partial, isOther);
+    if (sharding.partial.empty())
+      sharding.partialKind = PartialKind::None;
+    auto type = cast<RankedTensorType>(value.getType());
+    return {mesh, sharding, dist::globalShape(type), type.getElementType()};
+  }
+
+  /// The body is the program of each rank. Where all others are one program, all ranks run it beside that.
+  LogicalResult runManual(dist::ManualComputationOp op) {
+    Mesh mesh = dist::getMesh(op->getParentOfType<ModuleOp>()).getMesh().toMesh();
+    auto saysLocal = [](Type type) {
+      dist::ShardingAttr attr = dist::getShardingAttr(type);
+      return attr && attr.isLocal();
+    };
+    bool isLocal =
+        llvm::any_of(op->getOperandTypes(), saysLocal) || llvm::any_of(op->getResultTypes(), saysLocal);
+    std::vector<RankValues> arguments;
+    for (auto [i, operand] : llvm::enumerate(op.getInputs())) {
+      const RankValues &given = values.find(operand)->second;
+      arguments.push_back(isLocal ? given
+                                  : shard(given.front(),
+                                          piecesOf(op, mesh, operand, op.getInSharding(unsigned(i))),
+                                          Padding::Poison));
+    }
+    Interpreter apart(mesh.numDevices(), options);
+    auto results = (isLocal ? *this : apart).runBlock(op.getProgram(), std::move(arguments));
+    if (failed(results))
+      return failure();
+    for (auto [i, result, pieces] : llvm::enumerate(op.getResults(), *results)) {
+      if (isLocal) {
+        values[result] = std::move(pieces);
+        continue;
+      }
+      std::string error;
+      // Dice fall apart on every rank.
+      double tolerance = options.randomRounding    ? std::numeric_limits<double>::infinity()
+                         : options.programRounding ? 1e-3
+                                                   : 1e-12;
+      auto whole =
+          unshard(pieces, piecesOf(op, mesh, result, op.getOutSharding(unsigned(i))), tolerance, error);
+      if (failed(whole))
+        return op.emitOpError() << "result #" << i << ": " << error;
+      values[result] = RankValues(size_t(ranks), *whole);
+    }
+    return success();
+  }
+
+  /// The branch that all ranks take.
+  LogicalResult runIf(graph::IfOp op) {
+    const RankValues &condition = values.find(op.getCondition())->second;
+    bool taken = condition.front().i[0] != 0;
+    for (const ReferenceTensor &own : condition)
+      if ((own.i[0] != 0) != taken)
+        return op.emitOpError() << "has a condition that is true on some ranks and false on others";
+    auto results = runBlock((taken ? op.getTaken() : op.getOther()).front(), {});
+    if (failed(results))
+      return failure();
+    for (auto [result, value] : llvm::zip_equal(op.getResults(), *results))
       values[result] = std::move(value);
     return success();
   }

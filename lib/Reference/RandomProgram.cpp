@@ -8,7 +8,8 @@ using namespace tessera;
 
 ProgramBuilder::ProgramBuilder(MLIRContext &context, Dice &dice, const RandomProgramOptions &options)
     : b(UnknownLoc::get(&context), &context), dice(dice), more(dice.copy().below(int64_t(1) << 40) + 1),
-      latest(more.copy().below(int64_t(1) << 40) + 1), options(options) {}
+      latest(more.copy().below(int64_t(1) << 40) + 1), newest(latest.copy().below(int64_t(1) << 40) + 1),
+      options(options) {}
 
 //===----------------------------------------------------------------------===//
 // Sizes, arguments, operands
@@ -143,6 +144,8 @@ Value ProgramBuilder::draw() {
       {7, &ProgramBuilder::drawConstraint}, {5, &ProgramBuilder::drawJoin}};
   if (options.manyLoops && dice.chance(8))
     return drawRepeat();
+  if (options.regions && newest.chance(4))
+    return newest.chance(50) ? drawBranch() : drawManual();
   int64_t total = 0;
   for (const Weighted &entry : table)
     total += entry.weight;

@@ -133,6 +133,9 @@ private:
   Value drawScatterAdd();
   Value drawCrossEntropy();
   Value drawConstraint();
+  Value drawBranch(); // RandomRegions.cpp
+  Value drawManual();
+  Value spokenOf(Value x);
   Value moved(Value x);
   Value followed(Value value);
   AxisList drawSumAxes();
@@ -160,8 +163,8 @@ private:
 
   mlir::ImplicitLocOpBuilder b;
   Dice &dice;
-  /// Draw among what was added later, and later still: programs of a seed stay as they were otherwise.
-  Dice more, latest;
+  /// Draw among what was added later, later still, and last: programs of a seed stay as they were otherwise.
+  Dice more, latest, newest;
   RandomProgramOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp func;

@@ -91,7 +91,7 @@ Value ProgramBuilder::readable(Value stack) {
   return graph::ConcatOp::create(b, floats(shape), ValueRange{rows, weight(one)}, uint64_t(0));
 }
 
-Value ProgramBuilder::drawConstraint() { return options.shardings ? moved(operand()) : Value(); }
+Value ProgramBuilder::drawConstraint() { return options.shardings ? spokenOf(moved(operand())) : Value(); }
 
 /// The value in pieces that the dice choose: one constraint, or two of the same pieces on other ranks.
 Value ProgramBuilder::moved(Value x) {

@@ -124,7 +124,7 @@ def read_reasons():
 
 def print_pairs(pairs, dialect):
     """Counts of the pairs that reached the machine, and the empty ones by reason; those without one are returned."""
-    ops = [op.split(".")[1] for op in dialect if op not in ("graph.repeat", "graph.yield")] + ["mask_padding"]
+    ops = [op.split(".")[1] for op in dialect if op not in ("graph.repeat", "graph.yield", "graph.if", "graph.branch_yield")] + ["mask_padding"]
     ops = list(dict.fromkeys(ops))
     wanted = {"op x type": (ops, TYPES), "op x loop": (ops, LOOPS), "op x collective": (ops, COLLECTIVES),
               "collective x type": (COLLECTIVES, TYPES), "collective x loop": (COLLECTIVES, LOOPS), "type x loop": (TYPES, LOOPS)}

@@ -38,7 +38,7 @@ DrawnProgram tessera::drawProgram(MLIRContext &context, uint64_t seed, const Dra
                                    : RandomProgramOptions::Floats::F32;
   options.experts = draw.experts;
   if (draw.gradients) { // backward is three times as long, and placement takes longer than that
-    options.caches = false;
+    options.caches = options.regions = false;
     options.maxOps = 7;
   }
   bool isShort = options.floats != RandomProgramOptions::Floats::F32;

@@ -20,6 +20,7 @@ struct RandomProgramOptions {
       true; ///< stacks may be split over their layers; without pipelines no program below rung spmd may
   bool caches = true;     ///< attention through caches, at times; no gradient flows through those
   bool experts = true;    ///< at times
+  bool regions = true;    ///< branches and manual computations, at times; no gradient flows through those
   bool manyLoops = false; ///< repeats in most programs, often of two bodies, in reverse or nested
   enum class Floats {
     F32,
@@ -34,8 +35,8 @@ struct RandomProgramOptions {
 /// far from overflow, and no result hangs on the last bit of another (no comparison of computed floats), so
 /// that float64 results may be compared closely. With shardings: `dist.mesh @mesh` of up to four axes of 1 to
 /// 7, at times more ranks than a dimension has rows; attribute `dist.sharding` on some arguments and results,
-/// `dist.constraint` on some values, sub-axes among them: valid, but in no way sensible. Dialects must be
-/// loaded. The module is verified.
+/// `dist.constraint` on some values, barriers and groups behind some of those, sub-axes among them: valid,
+/// but in no way sensible. Dialects must be loaded. The module is verified.
 mlir::OwningOpRef<mlir::ModuleOp> randomProgram(mlir::MLIRContext &context, uint64_t seed,
                                                 const RandomProgramOptions &options = {});
 

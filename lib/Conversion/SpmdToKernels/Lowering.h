@@ -83,6 +83,10 @@ Value layerIndex(OpBuilder &builder, Value tensor);
 LogicalResult checkLayersWhole(Lowering &lowering);
 /// What is added to a stack that a repeat returns is added slice by slice, in the repeat.
 void addIntoStacks(Lowering &lowering);
+/// dist.manual_computation -> its body.
+void lowerManual(Lowering &lowering);
+/// graph.if -> both branches, and graph.select.
+void lowerBranches(Lowering &lowering);
 /// graph.repeat -> exec.for over whole stacks; layer slices become views.
 LogicalResult lowerRepeats(Lowering &lowering);
 /// Decides which parameters are packed (LibraryForm::packedUse) and replaces the rest by exec.param.

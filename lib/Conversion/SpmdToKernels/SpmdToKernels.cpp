@@ -71,7 +71,7 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
         return signalPassFailure();
       }
       if (!func.getBody().hasOneBlock()) {
-        func.emitOpError("has control flow between blocks; rung spmd knows only graph.repeat");
+        func.emitOpError("has control flow between blocks; rung spmd knows only graph.repeat and graph.if");
         return signalPassFailure();
       }
       func->setAttr(exec::kEntryAttr, UnitAttr::get(&getContext()));
@@ -82,6 +82,8 @@ struct SpmdToKernels : impl::SpmdToKernelsBase<SpmdToKernels> {
       lowering.mesh = mesh.getMesh().toMesh();
     if (failed(checkLayersWhole(lowering)))
       return signalPassFailure();
+    lowerManual(lowering);
+    lowerBranches(lowering);
     addIntoStacks(lowering);
     if (failed(lowerRepeats(lowering)) || failed(holdCaches(lowering)) || failed(planParameters(lowering)) ||
         failed(lowerLibraryOps(lowering)) || failed(lowerCollectives(lowering)))

@@ -213,7 +213,8 @@ private:
   }
 
   static unsigned carriedCount(Block &body) {
-    return unsigned(cast<graph::RepeatOp>(body.getParentOp()).getInits().size());
+    auto repeat = dyn_cast<graph::RepeatOp>(body.getParentOp());
+    return repeat ? unsigned(repeat.getInits().size()) : 0;
   }
 
   void addOutputs(Operation &terminator, Graph &graph, const DenseMap<mlir::Value, int> &nodeOf) {
@@ -229,6 +230,8 @@ private:
         auto name = function.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), graph::kNameAttr);
         node.title = name ? name.getValue().str() : "";
         kind = graph::resultKind(function, operand.getOperandNumber());
+      } else if (!isa<graph::RepeatOp>(parent)) { // a branch
+        node.title = "result " + std::to_string(operand.getOperandNumber());
       } else if (operand.getOperandNumber() < carriedCount(*terminator.getBlock())) {
         Origin to = origin(parent->getOperand(operand.getOperandNumber()));
         node.title = "carried out";

@@ -147,3 +147,32 @@ func.func @f(%x: tensor<4x8xf32>) {
   %0 = dist.constraint %x <@mesh, [{}, {}], global=[4, 8]> : tensor<4x8xf32>
   return
 }
+
+// -----
+
+// a barrier behind propagation
+dist.mesh @mesh = <["x"=2]>
+func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{"x"}, {}]>>) {
+  // expected-error @+1 {{stands before propagation: its operand must not carry a sharding yet}}
+  %0 = dist.propagation_barrier %x : tensor<4x8xf32, #dist.sharding<@mesh, [{"x"}, {}]>>
+  return
+}
+
+// -----
+
+// a member of no group
+func.func @f(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{names no group}}
+  %0 = dist.sharding_group %x "" : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// a member of a group behind propagation
+dist.mesh @mesh = <["x"=2]>
+func.func @f(%x: tensor<4x8xf32, #dist.sharding<@mesh, [{"x"}, {}]>>) {
+  // expected-error @+1 {{stands before propagation: its operand must not carry a sharding yet}}
+  %0 = dist.sharding_group %x "g" : tensor<4x8xf32, #dist.sharding<@mesh, [{"x"}, {}]>>
+  return
+}

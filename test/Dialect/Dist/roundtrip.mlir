@@ -71,3 +71,36 @@ func.func @part_of_an_axis(%x: tensor<2x16xf32, #dist.sharding<@mesh, [{"tp"}, {
     -> tensor<8x16xf32, #dist.sharding<@mesh, [{}, {}], partial=sum{"tp":(2)2}, global=[8, 16]>>
   return
 }
+
+// CHECK-LABEL: func.func @to_propagation
+func.func @to_propagation(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  // CHECK: dist.propagation_barrier %{{.*}} : tensor<8x16xf32>
+  %0 = dist.propagation_barrier %x : tensor<8x16xf32>
+  // CHECK: dist.propagation_barrier %{{.*}} forward : tensor<8x16xf32>
+  %1 = dist.propagation_barrier %0 forward : tensor<8x16xf32>
+  // CHECK: dist.propagation_barrier %{{.*}} backward : tensor<8x16xf32>
+  %2 = dist.propagation_barrier %1 backward : tensor<8x16xf32>
+  // CHECK: dist.propagation_barrier %{{.*}} forward backward : tensor<8x16xf32>
+  %3 = dist.propagation_barrier %2 forward backward : tensor<8x16xf32>
+  // CHECK: dist.sharding_group %{{.*}} "residual" : tensor<8x16xf32>
+  %4 = dist.sharding_group %3 "residual" : tensor<8x16xf32>
+  return %4 : tensor<8x16xf32>
+}
+
+// CHECK-LABEL: func.func @manual
+func.func @manual(%x: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8xf32>) {
+  // CHECK: dist.manual_computation over {"dp"} (%arg0 : tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8xf32>)
+  // CHECK-SAME: in [#dist.sharding<@mesh, [{"dp", ?}, {?}]>]
+  // CHECK-SAME: out [#dist.sharding<@mesh, [{?}, {?}], partial=sum{"dp"}>, #dist.sharding<@mesh, [{"dp"}]>] {
+  // CHECK-NEXT: ^bb0(%{{.*}}: tensor<4x16xf32>):
+  %0:2 = dist.manual_computation over {"dp"} (%x : tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8xf32>)
+      in [#dist.sharding<@mesh, [{"dp", ?}, {?}]>]
+      out [#dist.sharding<@mesh, [{?}, {?}], partial=sum{"dp"}>, #dist.sharding<@mesh, [{"dp"}]>] {
+  ^bb0(%p: tensor<4x16xf32>):
+    %c = graph.concat %p, %p dim = 0 : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+    %s = graph.reduce sum %p dims = [1] : (tensor<4x16xf32>) -> tensor<4xf32>
+    // CHECK: dist.manual_yield %{{.*}}, %{{.*}} : tensor<8x16xf32>, tensor<4xf32>
+    dist.manual_yield %c, %s : tensor<8x16xf32>, tensor<4xf32>
+  }
+  return %0#0, %0#1 : tensor<8x16xf32>, tensor<8xf32>
+}

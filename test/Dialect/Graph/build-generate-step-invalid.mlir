@@ -140,3 +140,28 @@ func.func @forward(%tokens: tensor<1x8xi32> {graph.fill = #graph.fill<token_ids>
                    %table: tensor<8x4xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["seq", "hidden"]}) -> tensor<8x4xf32> {
   return %table : tensor<8x4xf32>
 }
+
+// -----
+
+func.func @forward(%tokens: tensor<2x4xi32> {graph.fill = #graph.fill<token_ids>, graph.kind = #graph.kind<input>, graph.name = "tokens", graph.dims = ["batch", "seq"]},
+                   %positions: tensor<2x4xi32> {graph.fill = #graph.fill<positions>, graph.kind = #graph.kind<input>, graph.name = "positions", graph.dims = ["batch", "seq"]},
+                   %table: tensor<9x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table", graph.dims = ["vocab", "hidden"]},
+                   %wq: tensor<1x1x8x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "q", graph.dims = ["kv_heads", "group", "head_dim", "hidden"]},
+                   %wk: tensor<1x8x8xf32> {graph.kind = #graph.kind<parameter>, graph.name = "k", graph.dims = ["kv_heads", "head_dim", "hidden"]},
+                   %flag: tensor<i32> {graph.kind = #graph.kind<parameter>, graph.name = "flag"})
+    -> (tensor<2x4x9xf32> {graph.kind = #graph.kind<output>, graph.name = "logits"}) {
+  %x = graph.embedding %table, %tokens : (tensor<9x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  %c = graph.compare lt %flag, %flag : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  // expected-error@+1 {{has an attention in a branch, where KV caches are not supported}}
+  %r = graph.if %c : tensor<i1> -> (tensor<2x4x8xf32>) {
+    %q = graph.linear %x, %wq contract = 1 : (tensor<2x4x8xf32>, tensor<1x1x8x8xf32>) -> tensor<2x4x1x1x8xf32>
+    %k = graph.linear %x, %wk contract = 1 : (tensor<2x4x8xf32>, tensor<1x8x8xf32>) -> tensor<2x4x1x8xf32>
+    %a = graph.attention %q, %k, %k, %positions scale = 0.5 : (tensor<2x4x1x1x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4xi32>) -> tensor<2x4x1x1x8xf32>
+    %y = graph.reshape %a : (tensor<2x4x1x1x8xf32>) -> tensor<2x4x8xf32>
+    graph.branch_yield %y : tensor<2x4x8xf32>
+  } else {
+    graph.branch_yield %x : tensor<2x4x8xf32>
+  }
+  %logits = graph.linear %r, %table contract = 1 : (tensor<2x4x8xf32>, tensor<9x8xf32>) -> tensor<2x4x9xf32>
+  return %logits : tensor<2x4x9xf32>
+}

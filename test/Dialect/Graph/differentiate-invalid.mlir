@@ -70,3 +70,17 @@ func.func @forward(%w: tensor<f32> {graph.name = "w"}, %cache: tensor<2x2x5x1x4x
   %l = graph.mul %w, %s : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// -----
+
+// Nor through a branch, whose operand is the condition alone: what it reads counts.
+func.func @forward(%w: tensor<f32> {graph.name = "w"}, %c: tensor<i1>) -> (tensor<f32> {graph.name = "loss"}) {
+  // expected-error @+1 {{has no derivative, and a gradient that is asked for would flow through it}}
+  %l = graph.if %c : tensor<i1> -> (tensor<f32>) {
+    %t = graph.tanh %w : tensor<f32>
+    graph.branch_yield %t : tensor<f32>
+  } else {
+    graph.branch_yield %w : tensor<f32>
+  }
+  return %l : tensor<f32>
+}

@@ -45,7 +45,7 @@ TEST(DerivativeOfRandomPrograms, IsWhatDifferencesSay) {
   Program context("");
   RandomProgramOptions options;
   options.shardings = false;
-  options.caches = false;
+  options.caches = options.regions = false;
   options.manyLoops = true;
   options.functions = 1;
   for (uint64_t seed = 1; seed <= 150; ++seed) {

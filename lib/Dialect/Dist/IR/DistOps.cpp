@@ -1,5 +1,6 @@
 //===- DistOps.cpp - Mesh, constraint and reshard -------------------------===//
 #include "AxisText.h"
+#include "IdentityRule.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
@@ -50,8 +51,7 @@ static void printAxisMoves(OpAsmPrinter &printer, Operation *, DenseI64ArrayAttr
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Dist/IR/DistOps.cpp.inc"
 
-/// One factor per dimension, the same in operand and result: what comes in goes out, in any sharding.
-static ShardingRule identityRule(Value value) {
+ShardingRule tessera::dist::identityRule(Value value) {
   ShardingRule rule;
   TensorFactors tensor;
   for (int64_t size : globalShape(cast<RankedTensorType>(value.getType())))

@@ -1,5 +1,6 @@
 //===- VerifyRung.cpp - Only what belongs on a rung stands on it ----------===//
-#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
+#include "tessera/Dialect/Dist/IR/PropagationOps.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Exec/IR/KernelFunction.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -49,21 +50,24 @@ StringRef onGraph(Operation *op) {
     return "nothing: ops of dist come with rung step; give a model, or what --compile-to=graph writes";
   return "";
 }
+/// Says something to propagation alone.
+bool isForPropagation(Operation *op) { return isa<ConstraintOp, PropagationBarrierOp, ShardingGroupOp>(op); }
 StringRef onStep(Operation *op) {
   // dist-annotate leaves its mark here; the rung is otherwise the same as graph.
-  if (isa<DistDialect>(op->getDialect()) && !isa<MeshOp, ConstraintOp>(op))
+  if (isa<DistDialect>(op->getDialect()) && !isForPropagation(op) &&
+      !isa<MeshOp, ManualComputationOp, ManualYieldOp>(op))
     return "nothing: it is made later, by dist-insert-reshards or dist-partition";
   return "";
 }
 StringRef onSharded(Operation *op) {
-  if (isa<ConstraintOp>(op))
+  if (isForPropagation(op))
     return "dist-insert-reshards";
-  if (isa<DistDialect>(op->getDialect()) && !isa<MeshOp, ReshardOp>(op))
+  if (isa<DistDialect>(op->getDialect()) && !isa<MeshOp, ReshardOp, ManualComputationOp, ManualYieldOp>(op))
     return "nothing: collectives are made later, by dist-partition";
   return "";
 }
 StringRef onSpmd(Operation *op) {
-  if (isa<ConstraintOp>(op))
+  if (isForPropagation(op))
     return "dist-insert-reshards";
   if (isa<ReshardOp, graph::NameOp>(op))
     return "dist-partition";

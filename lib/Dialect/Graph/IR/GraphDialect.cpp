@@ -1,4 +1,5 @@
 //===- GraphDialect.cpp - The graph dialect -------------------------------===//
+#include "tessera/Dialect/Graph/IR/Branch.h"
 #include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
@@ -304,6 +305,10 @@ void GraphDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "tessera/Dialect/Graph/IR/GraphStructureOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tessera/Dialect/Graph/IR/GraphBranchOps.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

@@ -16,6 +16,12 @@ Activity::Activity(Block &block, ArrayRef<BlockArgument> wanted, ArrayRef<Value>
 
 static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value)); }
 
+SmallVector<Value> Activity::read(Operation *op) {
+  SmallVector<Value> values;
+  op->walk([&](Operation *inner) { llvm::append_range(values, inner->getOperands()); });
+  return values;
+}
+
 void Activity::vary(Value value) {
   if (isFloat(value))
     varied.insert(value);
@@ -29,7 +35,7 @@ void Activity::varyBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
     if (auto repeat = dyn_cast<RepeatOp>(op))
       varyRepeat(repeat);
-    else if (llvm::any_of(op.getOperands(), [&](Value operand) { return varied.contains(operand); }))
+    else if (llvm::any_of(read(&op), [&](Value operand) { return varied.contains(operand); }))
       for (Value result : op.getResults())
         vary(result);
   }
@@ -61,7 +67,7 @@ void Activity::useBlock(Block &block) {
     if (auto repeat = dyn_cast<RepeatOp>(op))
       useRepeat(repeat);
     else if (llvm::any_of(op.getResults(), [&](Value result) { return useful.contains(result); }))
-      for (Value operand : op.getOperands())
+      for (Value operand : read(&op))
         use(operand);
   }
 }

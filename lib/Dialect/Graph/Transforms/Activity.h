@@ -17,10 +17,12 @@ public:
   /// Gradients flow through the op.
   bool isActive(mlir::Operation *op) const {
     auto active = [&](mlir::Value value) { return isActive(value); };
-    return llvm::any_of(op->getOperands(), active) && llvm::any_of(op->getResults(), active);
+    return llvm::any_of(op->getResults(), active) && llvm::any_of(read(op), active);
   }
 
 private:
+  /// What the op reads: its operands, and those of the ops in it.
+  static llvm::SmallVector<mlir::Value> read(mlir::Operation *op);
   void vary(mlir::Value value);
   void use(mlir::Value value);
   void varyBlock(mlir::Block &block);

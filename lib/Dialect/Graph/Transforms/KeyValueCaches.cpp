@@ -135,8 +135,11 @@ LogicalResult KeyValueCaches::findIn(RepeatOp repeat) {
     // Attentions of several bodies share a cache if they stand at the same place and have equal types.
     unsigned ordinal = 0;
     for (Operation &op : *block) {
-      if (repeat && op.getNumRegions())
+      if (repeat && isa<RepeatOp>(op))
         return op.emitError() << "is nested in a repeat, where KV caches are not supported";
+      if (!isa<RepeatOp>(op) && op.getNumRegions() &&
+          op.walk([](AttentionOp) { return WalkResult::interrupt(); }).wasInterrupted())
+        return op.emitError() << "has an attention in a branch, where KV caches are not supported";
       auto attention = dyn_cast<AttentionOp>(op);
       if (!attention)
         continue;

@@ -188,6 +188,8 @@ def Dist_GroupedSendOp : Dist_CollectiveOp<"grouped_send"> {
   }];
 }
 
+include "tessera/Dialect/Dist/IR/DistManualOps.td"
+include "tessera/Dialect/Dist/IR/DistPropagationOps.td"
 include "tessera/Dialect/Dist/IR/DistRowOps.td"
 
 #endif

@@ -7,6 +7,7 @@ include "tessera/Dialect/Graph/IR/GraphNeuralOps.td"
 include "tessera/Dialect/Graph/IR/GraphRandomOps.td"
 include "tessera/Dialect/Graph/IR/GraphExpertOps.td"
 include "tessera/Dialect/Graph/IR/GraphStructureOps.td"
+include "tessera/Dialect/Graph/IR/GraphBranchOps.td"
 include "tessera/Dialect/Graph/IR/GraphPartialOp.td"
 
 #endif

@@ -1,5 +1,6 @@
 //===- OptimizeCollectives.cpp - Fuse and merge collectives ---------------===//
 #include "Explain.h"
+#include "Loops.h"
 #include "Partition/ChosenExchanges.h"
 #include "Partition/UnsliceReductions.h"
 
@@ -339,7 +340,7 @@ static SmallVector<Operation *> invariantSlice(Operation *op, Region &region) {
 static void hoistInvariant(Operation *root) {
   SmallVector<Operation *> loops;
   root->walk([&](Operation *op) { // inner loops first: what leaves them may leave the outer one too
-    if (isa<DataFlowOpInterface>(op))
+    if (auto flow = dyn_cast<DataFlowOpInterface>(op); flow && isLoop(flow))
       loops.push_back(op);
   });
   for (Operation *loop : loops)

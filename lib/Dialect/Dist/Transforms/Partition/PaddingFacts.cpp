@@ -1,7 +1,7 @@
 //===- PaddingFacts.cpp - What stands in the padding of a value ------------===//
 #include "Partition/PaddingFacts.h"
 
-#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -58,11 +58,16 @@ public:
       op = cast<BlockArgument>(value).getOwner()->getParentOp();
     if (auto flow = dyn_cast<DataFlowOpInterface>(op))
       return isFiniteIn(flow, value, dim);
-    if (isa<BlockArgument>(value))
-      return true; // of a function
+    auto region = dyn_cast<ManualComputationOp>(op);
+    if (auto arg =
+            dyn_cast<BlockArgument>(value)) // of a function, or of a region: dimensions are the operand's
+      return !region || isFinite(region.getInputs()[arg.getArgNumber()], dim);
     if (auto mask = dyn_cast<graph::MaskPaddingOp>(op))
       return llvm::is_contained(mask.getDims(), dim) ? mask.getValue().isFinite()
                                                      : isFinite(mask.getInput(), dim);
+    if (region)
+      return isFinite(
+          region.getProgram().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()), dim);
     if (isa<DistDialect>(op->getDialect())) // new padding is finite
       return isFinite(op->getOperand(0), dim);
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);

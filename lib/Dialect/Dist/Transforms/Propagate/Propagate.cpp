@@ -6,6 +6,8 @@
 #include "../RequireMesh.h"
 #include "CanonicalOrder.h"
 #include "Explain.h"
+#include "Propagate/ManualRegions.h"
+#include "Propagate/ShardingGroups.h"
 
 #include "tessera/Analysis/Sharding/Propagation.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
@@ -31,7 +33,8 @@ namespace {
 class Propagator {
 public:
   Propagator(ModuleOp module, MeshOp meshOp)
-      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()) {
+      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()),
+        manualRegions(graph, meshName) {
     graph.mesh = mesh;
   }
 
@@ -39,27 +42,39 @@ public:
     for (auto function : module.getOps<func::FuncOp>())
       if (failed(build(function)))
         return failure();
-    for (auto &[key, members] : named) {
-      llvm::sort(members);
-      members.erase(llvm::unique(members), members.end());
-      if (members.size() > 1)
-        graph.groups.push_back(SmallVector<int, 4>(members.begin(), members.end()));
-    }
+    auto known = [&](Value value) { return tensorOf(value); };
+    if (failed(groups.build(graph, known)))
+      return failure();
     for (const auto &tensor : graph.tensors)
       initial.push_back(tensor.sharding);
     std::vector<PropagationStep> trace;
     PropagationResult result = propagate(graph, PropagationStrategy::Full, &trace);
-    if (!result.warnings.empty()) {
-      std::string clash = clashText();
+    std::string clash = result.warnings.empty() ? "" : clashText();
+    if (!clash.empty() ||
+        !groups.readCopies(result, known, [&](ShardingGroupOp op, int copy) { readCopy(op, copy); }))
       return module.emitError() << "arguments or results of one name are annotated differently: "
                                 << (clash.empty() ? result.warnings.front() : clash);
-    }
     explain(trace);
     write();
     return success();
   }
 
 private:
+  /// What `op`, a member of a group whose annotations clash, makes is a copy in the group's sharding.
+  void readCopy(ShardingGroupOp op, int copy) {
+    op.emitWarning() << "group '" << op.getGroup()
+                     << "' has members that are annotated differently: this one keeps its annotation, and "
+                        "what reads it from here on reads a copy that lies "
+                     << toString(closed(graph.tensors[copy].sharding), mesh);
+    tensors[op.getResult()] = copy;
+  }
+
+  static Sharding closed(Sharding sharding) {
+    for (DimSharding &dim : sharding.dims)
+      dim.open = false;
+    return sharding;
+  }
+
   int tensorOf(Value value) {
     auto [it, isNew] = tensors.try_emplace(value, -1);
     if (isNew)
@@ -139,6 +154,11 @@ private:
     collect(function.getBody(), ops);
     for (Operation *op : ops)
       unifyPlaces(op);
+    for (Operation *op : ops) // the value itself is in the group
+      if (auto member = dyn_cast<ShardingGroupOp>(op)) {
+        tensors[member.getResult()] = tensorOf(member.getInput());
+        groups.join(member);
+      }
     for (BlockArgument arg : function.getArguments()) {
       if (!isa<RankedTensorType>(arg.getType())) {
         if (Attribute attr = function.getArgAttr(arg.getArgNumber(), kShardingAttr))
@@ -152,7 +172,7 @@ private:
       if (Attribute attr = function.getArgAttr(i, kShardingAttr))
         if (failed(annotate(function, tensor, attr, arg.getType(), placeText(function, "argument", i))))
           return failure();
-      join(function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr), arg.getType(), tensor);
+      groups.join(function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr), arg.getType(), tensor);
       if (!function.getArgAttr(i, kShardingAttr))
         openTensor(tensor);
     }
@@ -169,7 +189,7 @@ private:
       if (Attribute attr = function.getResultAttr(i, kShardingAttr))
         if (failed(annotate(function, tensor, attr, type, placeText(function, "result", i))))
           return failure();
-      join(function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr), type, tensor);
+      groups.join(function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr), type, tensor);
       pendingSources.push_back({operand, tensor});
     }
     for (Operation *op : ops)
@@ -227,7 +247,7 @@ private:
 
   /// Which annotations of one name differ, and in which dimension; empty if none do.
   std::string clashText() const {
-    for (const auto &[key, members] : named)
+    for (const auto &[key, members] : groups.byName())
       for (int first : members)
         for (int second : members) {
           auto a = annotated.find(first), b = annotated.find(second);
@@ -257,16 +277,16 @@ private:
       dim.open = true;
   }
 
-  /// Same name, same shape: one layout, in every function.
-  void join(StringAttr name, Type type, int tensor) {
-    if (name)
-      named[{name.getValue().str(), cast<RankedTensorType>(type).getShape().vec()}].push_back(tensor);
-  }
-
   LogicalResult add(Operation *op) {
     if (auto flow = dyn_cast<DataFlowOpInterface>(op)) {
       for (const StackEdge &edge : flow.getStackEdges())
         addStack(op, edge);
+      return success();
+    }
+    if (isa<ShardingGroupOp>(op))
+      return success();
+    if (auto manual = dyn_cast<ManualComputationOp>(op)) {
+      opOf.insert(opOf.end(), manualRegions.add(manual, [&](Value value) { return tensorOf(value); }), op);
       return success();
     }
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
@@ -286,6 +306,10 @@ private:
       if (failed(annotate(op, results.front(), constraint.getSharding(), constraint.getType(), "its result")))
         return failure();
     graph.ops.push_back(PropagationOp(ruled.getShardingRule(), operands, results));
+    if (auto barrier = dyn_cast<PropagationBarrierOp>(op))
+      graph.ops.back().allowed = barrier.getForward()
+                                     ? (barrier.getBackward() ? Direction::Both : Direction::Forward)
+                                     : (barrier.getBackward() ? Direction::Backward : Direction::None);
     opOf.push_back(op);
     return success();
   }
@@ -355,9 +379,7 @@ private:
       if (step->op < 0 || step->op >= int(opOf.size()))
         continue;
       Operation *op = opOf[step->op];
-      Sharding sharding = graph.tensors[tensor].sharding;
-      for (DimSharding &dim : sharding.dims)
-        dim.open = false;
+      Sharding sharding = closed(graph.tensors[tensor].sharding);
       auto function = dyn_cast<func::FuncOp>(op);
       dist::explain(op->getLoc(), "propagate",
                     llvm::formatv("{0} lies {1}, {2}", texts[tensor], toString(sharding, mesh),
@@ -418,6 +440,8 @@ private:
           }
           op->setAttr(kBlockShardingsAttr, builder.getArrayAttr(regions));
         }
+        if (auto manual = dyn_cast<ManualComputationOp>(op))
+          manualRegions.write(manual, [&](Value value) { return tensorOf(value); });
       });
     }
   }
@@ -426,10 +450,11 @@ private:
   StringRef meshName;
   Mesh mesh;
   PropagationGraph graph;
+  ManualRegions manualRegions;
   DenseMap<Value, int> tensors;
   DenseMap<Operation *, SmallVector<int>> functionResults;
   std::vector<std::pair<Value, int>> pendingSources;
-  std::map<std::pair<std::string, std::vector<int64_t>>, std::vector<int>> named;
+  ShardingGroups groups;
   std::vector<Operation *> opOf;        ///< of graph.ops
   std::map<int, std::string> annotated; ///< tensors with an annotation: whose it is
   std::vector<Sharding> initial;        ///< of tensors, before propagation

@@ -1,6 +1,8 @@
 //===- ShardingAttributes.cpp - Shardings that stand in attributes ----------===//
 #include "Propagate/ShardingAttributes.h"
 
+#include "tessera/Dialect/Dist/IR/Manual.h"
+#include "tessera/Dialect/Dist/IR/PropagationOps.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 
 using namespace mlir;
@@ -69,6 +71,12 @@ bool ShardingAttributes::isPlaceOf(Operation *op, Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getOwner()->getParentOp() == op;
   return value.getDefiningOp() == op;
+}
+
+bool ShardingAttributes::isReadWhole(DataFlowOpInterface flow, Value value) {
+  return llvm::none_of(flow.getDataFlowEdges(),
+                       [&](const DataFlowEdge &edge) { return llvm::is_contained(edge.values, value); }) &&
+         llvm::none_of(flow.getStackEdges(), [&](const StackEdge &edge) { return edge.stack == value; });
 }
 
 std::vector<Sharding> ShardingAttributes::ofEdges(DataFlowOpInterface flow) const {
@@ -142,13 +150,23 @@ void ShardingAttributes::addSources(ArrayRef<DataFlowEdge> edges, ArrayRef<Shard
 
 std::optional<ValueNeeds> ShardingAttributes::outsideNeeds(Operation *op) const {
   ValueNeeds needs;
-  if (auto constraint = dyn_cast<ConstraintOp>(op)) {
-    needs.push_back({constraint.getInput(), of(cast<OpResult>(constraint.getResult()))});
+  if (isa<ConstraintOp, ShardingGroupOp>(op)) {
+    needs.push_back({op->getOperand(0), of(op->getResult(0))});
   } else if (auto flow = dyn_cast<DataFlowOpInterface>(op)) {
     for (const StackEdge &edge : flow.getStackEdges())
       if (!edge.collected)
         needs.push_back({edge.stack, ofStack(edge.stack)});
     addSources(flow.getDataFlowEdges(), ofEdges(flow), op->getOpOperands(), needs);
+    for (Value operand : op->getOperands())
+      if (isReadWhole(flow, operand))
+        needs.push_back({operand, Sharding(rankOf(operand.getType()))});
+  } else if (auto manual = dyn_cast<ManualComputationOp>(op)) {
+    for (auto [i, operand] : llvm::enumerate(manual.getInputs()))
+      needs.push_back({operand, read((*manual.getInShardings())[i], operand.getType())});
+  } else if (auto yield = dyn_cast<ManualYieldOp>(op)) {
+    auto manual = cast<ManualComputationOp>(op->getParentOp());
+    for (auto [operand, result] : llvm::zip(yield.getValues(), manual.getResults()))
+      needs.push_back({operand, manual.inside(of(Value(result)), mesh)});
   } else if (isa<func::ReturnOp>(op)) {
     auto function = cast<func::FuncOp>(op->getParentOp());
     for (OpOperand &operand : op->getOpOperands())

@@ -48,6 +48,8 @@ public:
   /// A body argument or a result of `op`: what an edge gives a sharding to. The other values of an edge are
   /// sources.
   static bool isPlaceOf(mlir::Operation *op, mlir::Value value);
+  /// An operand of `flow` that goes nowhere, the condition of a branch: it decides what every rank does.
+  static bool isReadWhole(DataFlowOpInterface flow, mlir::Value value);
   /// Operands of the op or of a terminator belong to edges in order: the first that has not been taken.
   static void forEachSource(llvm::ArrayRef<DataFlowEdge> edges, llvm::ArrayRef<Sharding> shardings,
                             llvm::MutableArrayRef<mlir::OpOperand> operands,

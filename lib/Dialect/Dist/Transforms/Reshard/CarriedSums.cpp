@@ -1,6 +1,7 @@
 //===- CarriedSums.cpp - Sums that stay open through loops ----------------===//
 #include "Reshard/CarriedSums.h"
 #include "Explain.h"
+#include "Loops.h"
 
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -466,7 +467,8 @@ private:
 void tessera::dist::keepCarriedSums(func::FuncOp function, const ShardingAttributes &written,
                                     ReshardCosts &costs) {
   function.walk([&](DataFlowOpInterface flow) {
-    if (flow->hasAttr(kShardingsAttr) && flow->hasAttr(kBlockShardingsAttr)) // else nobody propagated
+    if (isLoop(flow) && flow->hasAttr(kShardingsAttr) &&
+        flow->hasAttr(kBlockShardingsAttr)) // else nobody propagated
       LoopChooser(flow, written, costs).run();
   });
 }

@@ -10,9 +10,11 @@
 //===----------------------------------------------------------------------===//
 #include "../RequireMesh.h"
 #include "Explain.h"
+#include "Loops.h"
 #include "Reshard/BlockPlacement.h"
 #include "Reshard/CachedReshardCosts.h"
 #include "Reshard/CarriedSums.h"
+#include "Reshard/CheckAttributes.h"
 #include "Reshard/OutputLayouts.h"
 #include "Reshard/PinConflicts.h"
 #include "Reshard/StackLayouts.h"
@@ -20,7 +22,8 @@
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/AutoParallel/SearchWork.h"
-#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
+#include "tessera/Dialect/Dist/IR/PropagationOps.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
@@ -233,7 +236,7 @@ private:
 
   LogicalResult runOn(Block &block) {
     for (Operation &op : block)
-      if (!isa<ConstraintOp, DataFlowOpInterface, ShardingRuleOpInterface>(op) &&
+      if (!isa<ConstraintOp, DataFlowOpInterface, ManualComputationOp, ShardingRuleOpInterface>(op) &&
           !op.hasTrait<OpTrait::IsTerminator>())
         return op.emitOpError() << "has no sharding rule: it cannot stand on rung sharded";
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
@@ -246,10 +249,17 @@ private:
       LogicalResult done = success();
       if (auto constraint = dyn_cast<ConstraintOp>(op))
         replaceConstraint(constraint);
+      else if (auto member = dyn_cast<ShardingGroupOp>(op))
+        replace(member, reshard(member.getInput(), written.of(cast<OpResult>(member.getResult())),
+                                "its group", member));
       else if (auto flow = dyn_cast<DataFlowOpInterface>(op))
         done = placeRegions(flow);
+      else if (auto manual = dyn_cast<ManualComputationOp>(op))
+        done = placeManual(manual);
       else if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
         done = place(ruled, decisions->at(&op));
+      if (auto barrier = dyn_cast<PropagationBarrierOp>(op); barrier && succeeded(done))
+        replace(barrier, barrier.getInput()); // it lies as the result is to
       if (failed(done))
         return failure();
     }
@@ -262,7 +272,11 @@ private:
     Value value = reshard(op.getInput(), to, "the annotation", op);
     if (auto name = op.getInput().getDefiningOp<graph::NameOp>())
       pins.add(value, name.getName(), op.getSharding().toSharding(mesh));
-    op.getResult().replaceAllUsesWith(value);
+    replace(op, value);
+  }
+
+  void replace(Operation *op, Value value) {
+    op->getResult(0).replaceAllUsesWith(value);
     retired.add(op);
   }
 
@@ -366,6 +380,10 @@ private:
         setSharding(value, written.ofSlice(whole));
     }
     reshardSources(op->getOpOperands(), shortName(op));
+    for (OpOperand &operand : op->getOpOperands())
+      if (ShardingAttributes::isReadWhole(flow, operand.get()))
+        reshardOperand(operand, Sharding(cast<RankedTensorType>(operand.get().getType()).getRank()),
+                       shortName(op));
     for (auto [edge, sharding] : llvm::zip(edges, shardings))
       for (Value value : edge.values)
         if (ShardingAttributes::isPlaceOf(op, value)) {
@@ -385,9 +403,31 @@ private:
         edges = flow.getDataFlowEdges();
         std::vector<Sharding> unused;
         written.addCollected(flow, edges, unused);
-        reshardSources(yield->getOpOperands(), "the next iteration");
+        reshardSources(yield->getOpOperands(), isLoop(flow) ? "the next iteration" : "what follows");
       }
     }
+    op->removeAttr(kShardingsAttr);
+    op->removeAttr(kBlockShardingsAttr);
+    return success();
+  }
+
+  /// Operands and results lie as the op says; its body is placed like a function's, over the other axes.
+  LogicalResult placeManual(ManualComputationOp op) {
+    for (OpOperand &operand : op->getOpOperands())
+      reshardOperand(
+          operand, written.read((*op.getInShardings())[operand.getOperandNumber()], operand.get().getType()),
+          shortName(op));
+    for (Value result : op.getResults())
+      setSharding(result, written.of(result));
+    Block &body = op.getProgram();
+    for (BlockArgument arg : body.getArguments())
+      setSharding(arg, written.of(arg));
+    if (failed(runOn(body)))
+      return failure();
+    for (auto [operand, result] : llvm::zip(body.getTerminator()->getOpOperands(), op.getResults()))
+      reshardOperand(operand, op.inside(shardingOf(result), mesh), "what follows");
+    op.removeInShardingsAttr();
+    op.removeOutShardingsAttr();
     op->removeAttr(kShardingsAttr);
     op->removeAttr(kBlockShardingsAttr);
     return success();
@@ -405,63 +445,6 @@ private:
   DenseMap<Value, std::string> reasons; ///< why a value is partial
   DenseMap<std::tuple<Value, Type, Block *>, Value> made;
 };
-
-/// The attributes that dist-propagate writes, or a person: one sound sharding for each tensor.
-LogicalResult checkAttributes(ModuleOp module, const Mesh &mesh) {
-  auto check = [&](Operation *op, Attribute attr, Type type) -> LogicalResult {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !attr)
-      return success();
-    auto sharding = dyn_cast<ShardingAttr>(attr);
-    if (!sharding)
-      return op->emitOpError() << "expected a #dist.sharding for " << type << ", not " << attr;
-    if (!lookupMesh(op, sharding.getMesh()))
-      return failure();
-    if (std::string error = checkSharding(sharding, mesh, tensor.getRank()); !error.empty())
-      return op->emitOpError() << "annotation " << attr << ": " << error;
-    if (sharding.isLocal() || sharding.getPartialKind() != PartialKindEnum::none)
-      return op->emitOpError() << "annotation " << attr
-                               << ": neither partial axes nor global sizes can be asked for";
-    return success();
-  };
-  auto checkList = [&](Operation *op, Attribute attr, TypeRange types) -> LogicalResult {
-    auto list = dyn_cast<ArrayAttr>(attr);
-    if (!list || list.size() != types.size())
-      return op->emitOpError() << "expected a list of " << types.size() << " shardings, not " << attr;
-    for (auto [entry, type] : llvm::zip(list, types))
-      if (failed(check(op, entry, type)))
-        return failure();
-    return success();
-  };
-  auto checkOp = [&](Operation *op) -> LogicalResult {
-    if (auto function = dyn_cast<func::FuncOp>(op)) {
-      for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
-        if (failed(check(op, function.getArgAttr(i, kShardingAttr), type)))
-          return failure();
-      for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-        if (failed(check(op, function.getResultAttr(i, kShardingAttr), type)))
-          return failure();
-      return success();
-    }
-    if (Attribute attr = op->getAttr(kShardingsAttr))
-      if (failed(checkList(op, attr, op->getResultTypes())))
-        return failure();
-    Attribute attr = op->getAttr(kBlockShardingsAttr);
-    if (!attr)
-      return success();
-    auto regions = dyn_cast<ArrayAttr>(attr);
-    if (!regions || regions.size() != op->getNumRegions())
-      return op->emitOpError() << "expected a list of shardings for each of " << op->getNumRegions()
-                               << " regions, not " << attr;
-    for (auto [entry, region] : llvm::zip(regions, op->getRegions()))
-      if (failed(checkList(op, entry, TypeRange(region.getArgumentTypes()))))
-        return failure();
-    return success();
-  };
-  WalkResult walked = module.walk(
-      [&](Operation *op) { return failed(checkOp(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
-  return failure(walked.wasInterrupted());
-}
 
 struct InsertReshardsPass : public tessera::dist::impl::DistInsertReshardsPassBase<InsertReshardsPass> {
   void runOnOperation() override {

@@ -1,0 +1,10 @@
+//===- Manual.h - Programs of one rank over some axes -----------*- C++ -*-===//
+#ifndef TESSERA_DIALECT_DIST_IR_MANUAL_H
+#define TESSERA_DIALECT_DIST_IR_MANUAL_H
+
+#include "tessera/Dialect/Dist/IR/Dist.h"
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Dist/IR/DistManualOps.h.inc"
+
+#endif
