@@ -207,6 +207,10 @@ static std::string paddedWorks(ModuleOp module, const CompileOptions &options) {
   return paddedWork(module, options);
 }
 
+Status printText(llvm::StringRef text) {
+  return writeText("", [&](llvm::raw_ostream &out) { out << text; });
+}
+
 Status compile(const CompileOptions &asked, const Installation &installation,
                llvm::function_ref<std::unique_ptr<ExecutableCheck>()> makeCheck) {
   if (Status s = checkEnvironment(asked); !s)
@@ -320,8 +324,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     Result<std::string> line = check->check(object, options);
     if (!line)
       return line.takeFailure();
-    llvm::outs() << *line << "\n";
-    return {};
+    return printText(*line + "\n");
   });
   if (!made)
     return made.takeFailure();

@@ -2,6 +2,7 @@
 #include "Answers.h"
 #include "Conversation.h"
 #include "GenerateCommand.h"
+#include "InputLines.h"
 #include "Interruption.h"
 #include "LineEditor.h"
 #include "Outside.h"
@@ -44,10 +45,15 @@ public:
   }
 
 private:
-  static std::optional<std::string> line() {
+  static constexpr size_t mostBytes = size_t(16) << 20;
+
+  std::optional<std::string> line() {
     std::string text;
-    if (!std::getline(std::cin, text))
+    if (!lines_.next(text))
       return std::nullopt;
+    if (text.size() > mostBytes)
+      throw Error("cannot read a message", "standard input", "its line takes more than 16 MiB",
+                  "give each line one message");
     return text;
   }
 
@@ -56,6 +62,7 @@ private:
   std::vector<std::string> first_;
   size_t given_ = 0;
   LineEditor editor_;
+  InputLines lines_{std::cin, mostBytes};
 };
 
 // What all ranks do in a turn.
@@ -93,6 +100,7 @@ public:
       const std::optional<std::string> text = messages_.next(entry);
       if (!text)
         break;
+      const Conversation::Said before = conversation_.said();
       conversation_.say(*text);
       try {
         fit(turn);
@@ -101,7 +109,7 @@ public:
         if (!messages_.isTerminal())
           throw;
         logLine(std::string("error: ") + e.what());
-        conversation_.takeBack();
+        conversation_.putBack(before); // with the turns that left for its sake
       }
     }
     return turn;
@@ -192,7 +200,9 @@ int chat(const ts_program &program, const Manifest &manifest, const Options &opt
     GenerateJob turnJob = job;
     for (bool isStopped = false;; ++turnJob.firstNumber) {
       Turn turn;
-      if (root) // who cannot press Ctrl-C in a terminal ends the run with it
+      if (root)
+        endAtSignals(launcher); // nothing is going on
+      if (root)                 // who cannot press Ctrl-C in a terminal ends the run with it
         turn = chat->next(rank.entry(), !out.isGone() && (!isStopped || chat->isTerminal()));
       shareTurn(turn, rank.plane());
       if (turn.isLast)

@@ -29,12 +29,6 @@ void Conversation::answer(const std::string &text) {
   conversation_.messages.push_back({{"role", "assistant"}, {"content", text}});
 }
 
-void Conversation::takeBack() {
-  jinja::Json &messages = conversation_.messages;
-  if (!messages.empty() && isUser(messages.back()))
-    messages.erase(messages.size() - 1);
-}
-
 size_t Conversation::turns() const {
   const jinja::Json &messages = conversation_.messages;
   return size_t(std::count_if(messages.begin(), messages.end(), isUser));

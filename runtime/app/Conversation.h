@@ -20,8 +20,10 @@ public:
 
   void say(const std::string &text);
   void answer(const std::string &text);
-  // Takes back what was said last, if nothing has answered it.
-  void takeBack();
+  // All that was said, to go back to.
+  using Said = jinja::Json;
+  const Said &said() const { return conversation_.messages; }
+  void putBack(const Said &said) { conversation_.messages = said; }
   size_t turns() const;
   // The oldest turn leaves, whole. False: there is one alone.
   bool dropOldest();

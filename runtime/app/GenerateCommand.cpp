@@ -27,6 +27,16 @@ static std::string heading(size_t number, size_t count, const Prompt &prompt) {
   return "[" + std::to_string(number + 1) + "/" + std::to_string(count) + "] " + text;
 }
 
+// The ids of a text. Which of many prompts is at fault is said of what cannot be expressed.
+static std::vector<int32_t> idsOf(const text::Tokenizer &tokenizer, const std::string &text, size_t number) {
+  Result<std::vector<int32_t>> ids = tokenizer.encode(text);
+  if (ids)
+    return ids.take();
+  Failure failure = ids.takeFailure();
+  failure.where = "prompt " + std::to_string(number) + (failure.where.empty() ? "" : ", ") + failure.where;
+  throw Error(failure);
+}
+
 int generate(const ts_program &program, const Manifest &manifest, Options &options,
              const Launcher &launcher) {
   for (const Prompt &prompt : options.prompts)
@@ -47,7 +57,8 @@ int generate(const ts_program &program, const Manifest &manifest, Options &optio
       prompts.push_back(conversation.tokens());
       addTokens(endTokens, conversation.endTokens());
     } else {
-      prompts.push_back(prompt.isText ? take(texts.tokenizer->encode(prompt.text)) : prompt.tokens);
+      prompts.push_back(prompt.isText ? idsOf(*texts.tokenizer, prompt.text, prompts.size() + 1)
+                                      : prompt.tokens);
     }
   }
   GenerateJob job = checkGenerate(manifest, options, prompts);

@@ -1,6 +1,7 @@
 // The flags of generate and chat.
 #include "FlagValues.h"
 #include "Flags.h"
+#include "InputLines.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <cerrno>
@@ -148,25 +149,6 @@ void checkGenerateOptions(const Options &o) {
     bad("--json --print-tokens", "the lines of --json have the ids", "leave --print-tokens out");
 }
 
-// As std::getline, but of a line with more than `most` bytes no more than that is read: a device may have no
-// end.
-static bool readLine(std::istream &stream, std::string &line, size_t most) {
-  char piece[4096];
-  for (line.clear(); line.size() <= most;) {
-    stream.getline(piece, sizeof piece);
-    const size_t taken = size_t(stream.gcount());
-    if (!stream.fail() && !stream.eof()) {
-      line.append(piece, taken - 1); // the line's end is taken, and not kept
-      return true;
-    }
-    line.append(piece, taken);
-    if (stream.eof() || stream.bad())
-      return !line.empty();
-    stream.clear(); // the piece was full
-  }
-  return true;
-}
-
 void readPromptFiles(Options &options) {
   constexpr size_t most = size_t(256) << 20;
   std::vector<Prompt> prompts;
@@ -185,12 +167,11 @@ void readPromptFiles(Options &options) {
                     "name a file with a prompt a line");
     }
     std::istream &stream = prompt.file == "-" ? std::cin : file;
+    InputLines lines(stream, most);
     std::string line;
     size_t bytes = 0, number = 0;
-    while (readLine(stream, line, most)) {
+    while (lines.next(line)) {
       const std::string at = where + ", line " + std::to_string(++number);
-      if (!line.empty() && line.back() == '\r')
-        line.pop_back();
       if (line.empty())
         throw Error("cannot read prompts", at, "it is empty", "give each line a prompt");
       if ((bytes += line.size()) > most)

@@ -67,7 +67,7 @@ bool isCtrlC() { return asked == SIGINT; }
 
 void watchForCtrlC(const Launcher &launcher) {
   asked = 0;
-  if (launcher.size != 1)
+  if (launcher.size != 1 || isCtrlCIgnored())
     return;
   struct sigaction action = {};
   action.sa_handler = onSignal;

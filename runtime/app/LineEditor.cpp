@@ -33,9 +33,16 @@ void restore() {
   isRaw = 0;
 }
 
+using Handler = void (*)(int);
+Handler handlersBefore[std::size(endings)] = {};
+
 // A run that is ended leaves a terminal that shows what is typed.
 void onEnding(int signal) {
   restore();
+  for (size_t i = 0; i < std::size(endings); ++i)
+    if (endings[i] == signal && handlersBefore[i] && handlersBefore[i] != SIG_DFL &&
+        handlersBefore[i] != SIG_IGN && handlersBefore[i] != SIG_ERR)
+      return handlersBefore[i](signal);
   (void)!::write(STDOUT_FILENO, "\n", 1);
   std::signal(signal, SIG_DFL);
   raise(signal);
@@ -47,7 +54,7 @@ public:
     if (tcgetattr(STDIN_FILENO, &before) != 0)
       return;
     for (size_t i = 0; i < std::size(endings); ++i)
-      handlers_[i] = std::signal(endings[i], onEnding);
+      handlersBefore[i] = std::signal(endings[i], onEnding);
     termios raw = before;
     raw.c_iflag &= ~tcflag_t(ICRNL | IXON | ISTRIP | INLCR | IGNCR);
     raw.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN);
@@ -63,11 +70,8 @@ public:
     put("\x1b[?2004l");
     restore();
     for (size_t i = 0; i < std::size(endings); ++i)
-      std::signal(endings[i], handlers_[i]);
+      std::signal(endings[i], handlersBefore[i]);
   }
-
-private:
-  void (*handlers_[std::size(endings)])(int) = {};
 };
 
 size_t columns() {

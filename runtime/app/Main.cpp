@@ -143,7 +143,7 @@ int run(int argc, char **argv, Launcher &launcher) {
   const Driver &driver = driverFor(manifest.target);
   driver.checkMachine(manifest);
   launcher.check(manifest, driver);
-  if (options.command == Options::Command::Generate || options.command == Options::Command::Bench)
+  if (options.command != Options::Command::Train)
     endAtSignals(launcher);
   switch (options.command) {
   case Options::Command::Generate:

@@ -25,6 +25,10 @@ static bool isBelow(const std::string &name) {
   return name.find('\0') == std::string::npos;
 }
 
+static bool endsWith(std::string_view name, std::string_view end) {
+  return name.size() > end.size() && name.substr(name.size() - end.size()) == end;
+}
+
 // {"weight_map": {TENSOR: FILE}, ...}: reads the files, each once, and checks that every tensor is where the
 // index says.
 static Status readShards(const DirectoryFiles &directory, const MappedFile &index,
@@ -94,7 +98,11 @@ static Status readWeights(const DirectoryFiles &directory, DirectoryContents &co
     contents.files.push_back(*index);
     return readShards(directory, **index, contents);
   }
-  if (std::string stray = directory.findStrayShard(); !stray.empty())
+  // Weights to which neither the index nor model.safetensors leads.
+  const std::string stray = directory.findName([](std::string_view name) {
+    return name.rfind("model-", 0) == 0 && name.find("-of-") != name.npos && endsWith(name, ".safetensors");
+  });
+  if (!stray.empty())
     return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + indexName,
                    "fetch that file too"};
   return {};
@@ -125,9 +133,15 @@ Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryConten
     contents.texts.emplace(name, (*file)->text());
     contents.files.push_back(file.take());
   }
-  if (!contents.texts.count("config.json"))
-    return Failure{cannotReadModel, directory.where, "there is no config.json in this directory",
+  if (!contents.texts.count("config.json")) {
+    const std::string why = "there is no config.json in this directory",
+                      gguf =
+                          directory.findName([](std::string_view name) { return endsWith(name, ".gguf"); });
+    if (!gguf.empty())
+      return Failure{cannotReadModel, directory.where, why + ", but " + gguf, "name that file"};
+    return Failure{cannotReadModel, directory.where, why,
                    "give a Hugging Face directory, a .safetensors or a .gguf file"};
+  }
   if (Status status = readWeights(directory, contents); !status)
     return status;
   return putTogether(directory, contents);

@@ -86,13 +86,12 @@ static DirectoryFiles folderFiles(std::string path) {
       return std::shared_ptr<MappedFile>();
     return MappedFile::open(full, name); // a dangling link is an error: the file was meant to be there
   };
-  files.findStrayShard = [path] {
+  files.findName = [path](bool (*isWanted)(std::string_view)) {
     std::string found;
     if (DIR *folder = opendir(path.c_str())) {
       while (dirent *entry = readdir(folder)) {
         std::string name = entry->d_name;
-        if (name.rfind("model-", 0) == 0 && name.find("-of-") != std::string::npos && name.size() > 12 &&
-            name.compare(name.size() - 12, 12, ".safetensors") == 0 && (found.empty() || name < found))
+        if (isWanted(name) && (found.empty() || name < found))
           found = name;
       }
       closedir(folder);
@@ -145,7 +144,7 @@ Result<std::unique_ptr<ModelFile>> ModelFile::openEmbedded(const std::string &pa
         return view(entry);
     return std::shared_ptr<MappedFile>();
   };
-  files.findStrayShard = [] { return std::string(); };
+  files.findName = [](bool (*)(std::string_view)) { return std::string(); };
   if (Status status = builder.addDirectory(files); !status)
     return status.takeFailure();
   return builder.finish();

@@ -26,9 +26,8 @@ struct DirectoryFiles {
   std::string where; // for messages
   // Null if there is no such file.
   std::function<Result<std::shared_ptr<MappedFile>>(const std::string &name)> open;
-  // A weight file in a place where neither the index nor model.safetensors leads to it; empty if there is
-  // none.
-  std::function<std::string()> findStrayShard;
+  // The first name, by the alphabet, of those that are wanted; empty if there is none.
+  std::function<std::string(bool (*isWanted)(std::string_view))> findName;
 };
 
 struct DirectoryContents {

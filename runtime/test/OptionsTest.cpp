@@ -100,6 +100,9 @@ TEST(Options, PromptsOfAFileStandInItsPlace) {
   };
   EXPECT_EQ(read("one\n two \r\nthree"), (std::vector<std::string>{"a", "one", " two ", "three", "z"}));
   EXPECT_EQ(read("one\n"), (std::vector<std::string>{"a", "one", "z"}));
+  // Windows' editors put U+FEFF in front of a text; elsewhere it is what somebody wrote.
+  EXPECT_EQ(read("\xEF\xBB\xBFone\n\xEF\xBB\xBFtwo\n"),
+            (std::vector<std::string>{"a", "one", "\xEF\xBB\xBFtwo", "z"}));
   EXPECT_NE(read("one\n\nthree\n").front().find("line 2): it is empty"), std::string::npos);
   EXPECT_NE(read("").front().find("it has no line"), std::string::npos);
   Options endless = parse({"generate", "--prompt-file=/dev/zero"});

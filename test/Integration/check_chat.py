@@ -5,6 +5,7 @@
 The copy of the model that runs has a template, a tokenizer that adds a BOS and two end tokens; with --window it is a Mistral, whose caches are rings. What a conversation is in tokens follows from plain
 `generate` of the text that the template makes of it."""
 import argparse
+import fcntl
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 # Whoever starts tests may ignore interrupts, and children would inherit that.
@@ -138,6 +140,28 @@ for words, new in ((["Hi there", "Go on"], 6), (lines, 4)):
     expect(" leave" in done.stderr, left > 0, f"{left} turns left: {done.stderr}")
 if not left:
     sys.exit("all turns fit: nothing is shown")
+expect(run("chat", "--max-new-tokens=6", "--quiet", text="\ufeffHi there\r\nGo on\r\n").stdout,
+       run("chat", "--max-new-tokens=6", "--quiet", text="Hi there\nGo on\n").stdout, "lines of Windows")
+with open("/dev/zero") as endless:
+    done = subprocess.run([args.out, "chat"], stdin=endless, capture_output=True, text=True, timeout=300)
+expect((done.returncode, done.stderr), (1, "error: cannot read a message (standard input): its line takes more than 16 MiB; give each line one message\n"), "a line without an end")
+# Between turns a signal ends it at once, and it says so.
+for sign, number in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+    chat = subprocess.Popen([args.out, "chat", "--quiet", "--max-new-tokens=6"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    chat.stdin.write("Hi there\n")
+    chat.stdin.flush()
+    shown = ""
+    while shown != fresh(plain["text"]):
+        letter = chat.stdout.read(1)
+        if not letter:
+            sys.exit(f"the first answer is {shown!r}, and then there is no more: {chat.stderr.read()!r}")
+        shown += letter
+    chat.stdin.write("\n")  # no message: whoever has read it waits for the next one
+    chat.stdin.flush()
+    while int.from_bytes(fcntl.ioctl(chat.stdin, termios.FIONREAD, bytes(4)), sys.byteorder):
+        time.sleep(0.01)
+    chat.send_signal(sign)
+    expect((chat.communicate(timeout=60)[1], chat.returncode), (f"error: cannot finish ({sign.name}): it was told to end; run it again\n", number), f"{sign.name} between turns")
 first = plain["text"]
 read = [int(re.search(r"prefill: (\d+) tokens", run(*words, "--max-new-tokens=6", text=text).stderr)[1])
         for words, text in ((["chat"], "Hi there\n"), (["chat"], "Hi there\nGo on\n"),
@@ -227,6 +251,21 @@ terminal.type("\x04")
 status = terminal.leave()
 if status or "prefill" in terminal.seen:
     sys.exit(f"--quiet: exit status {status}, {terminal.seen!r}")
+# What was said before a message that is refused is still said, for whom turns would have left.
+terminal = Terminal("chat", "--quiet", "--max-new-tokens=6")
+for message, answered in (("Hi there", True), ("x " * 100, False), ("Go on", True)):
+    terminal.until(READY, message)
+    terminal.type(message + "\r")
+    terminal.until("> " + message + r"\r\x1b\[\d+C\r+\n" if answered else "error: cannot answer", message)
+    shown = terminal.until(READY, message) if answered else ""
+    terminal.seen = "\x1b[J> " * answered + terminal.seen
+wanted = run("chat", "--quiet", "--max-new-tokens=6", text="Hi there\nGo on\n").stdout[len(fresh(plain["text"])):]
+if wanted.replace("\n", "\r\n") not in shown:
+    sys.exit(f"behind a message that is refused the answer is {shown!r}, not {wanted!r}")
+# SIGTERM leaves the terminal as it was.
+os.kill(terminal.child, signal.SIGTERM)
+terminal.until(r"error: cannot finish \(SIGTERM\): it was told to end; run it again\r\n", "SIGTERM while a message is typed")
+expect(terminal.leave(), 143, "the status of SIGTERM")
 
 # Several answers in a terminal say whose they are; Ctrl-C ends a run with its summary.
 terminal = Terminal("generate", "--max-new-tokens=4", "--quiet", "--prompt=Hi\tthere", "--tokens=1,2")

@@ -170,6 +170,12 @@ if os.path.exists("/dev/full"):
     count += 1
     if done.returncode != 1 or b"error: " not in done.stderr:
         failures.append(f"stdout on a full disk: exit status {done.returncode}, {done.stderr[:200]}")
+    for words in (["--help"], ["--completion=bash"], ["--version"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([args.compiler, *words], stdout=full, stderr=subprocess.PIPE, timeout=600)
+        count += 1
+        if (done.returncode, done.stderr) != (1, b"error: cannot write output (standard output): No space left on device; make room there, or write elsewhere\n"):
+            failures.append(f"llm-compile {words} on a full disk: exit status {done.returncode}, {done.stderr[:200]}")
 
 # A copy that broke off, as far as the system's loader still starts it: of code and data nothing is missing.
 with open(binary, "rb") as file:

@@ -154,7 +154,15 @@ INDEX = [
     ("an index that is a folder", index_folder, "both",
      "cannot read model (.../model.safetensors.index.json): not a regular file; give a Hugging Face directory, a .safetensors or a .gguf file"),
 ]
+def gguf_folder(folder):
+    os.unlink(os.path.join(folder, "config.json"))
+    write(folder, "model-Q8_0.gguf", b"GGUF")
+    write(folder, "model-Q4_0.gguf", b"GGUF")
+
+
 CONFIG = [
+    ("a folder of GGUF files", gguf_folder, "both",
+     "cannot read model (...): there is no config.json in this directory, but model-Q4_0.gguf; name that file"),
     ("settings behind a zero", config_text(b"{", b"{\0"), "both",
      "cannot read JSON (.../config.json): not valid JSON: parse error at line 1, column 2: syntax error while parsing object key - unexpected end of input; is the file whole?"),
     ("settings in UTF-16", lambda folder: write(folder, "config.json", '{"hidden_size": 32}'.encode("utf-16")), "both",

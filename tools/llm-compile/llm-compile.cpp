@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
   if (!options) {
     status = options.takeFailure();
   } else if (!options->text.empty()) {
-    llvm::outs() << options->text;
+    status = tessera::printText(options->text);
   } else {
     std::string self = llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&main));
     status = tessera::compile(*options, tessera::findInstallation(self),

@@ -33,5 +33,8 @@ public:
 Status compile(const CompileOptions &options, const Installation &installation,
                llvm::function_ref<std::unique_ptr<ExecutableCheck>()> makeCheck);
 
+/// Writes to standard output. A full disk is a failure like any other.
+Status printText(llvm::StringRef text);
+
 } // namespace tessera
 #endif
