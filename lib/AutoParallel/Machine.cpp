@@ -1,160 +1,130 @@
 //===- Machine.cpp - What a cluster can do, and what steps cost -----------===//
 #include "tessera/AutoParallel/Machine.h"
 
-#include "llvm/Support/JSON.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using namespace tessera;
 
-const Link &Machine::linkOf(llvm::StringRef axis) const {
-  auto it = axes.find(axis.str());
-  return it == axes.end() ? link : it->second;
+llvm::StringRef tessera::toString(ComputeType type) {
+  static constexpr const char *names[] = {"f32", "bf16", "f16"};
+  return names[size_t(type)];
+}
+
+int64_t Machine::neighboursOnNode(const Mesh &mesh, int index) const {
+  const int64_t size = mesh.axes[size_t(index)].size;
+  if (auto said = within.find(mesh.axes[size_t(index)].name); said != within.end())
+    return std::gcd(said->second, size);
+  if (ranksPerNode == 0 || mesh.numDevices() <= ranksPerNode)
+    return size;
+  int64_t stride = 1;
+  for (const MeshAxis &minor : llvm::drop_begin(mesh.axes, size_t(index) + 1))
+    stride *= minor.size;
+  return ranksPerNode % stride ? 1 : std::gcd(size, ranksPerNode / stride);
+}
+
+void Machine::lieOn(const Mesh &mesh) {
+  if (ranksPerNode == 0)
+    return;
+  for (size_t i = 0; i < mesh.axes.size(); ++i)
+    within.try_emplace(mesh.axes[i].name, neighboursOnNode(mesh, int(i)));
+}
+
+std::pair<AxisRef, AxisRef> Machine::cutAtNodes(const Mesh &mesh, const AxisRef &axis) const {
+  const MeshAxis &whole = mesh.axes[size_t(axis.axis)];
+  // Neighbours along the digit are so many ranks of the axis apart.
+  const int64_t apart = whole.size / (axis.pre * axis.size), onNode = neighboursOnNode(mesh, axis.axis);
+  int64_t minor = onNode % apart ? 1 : std::gcd(axis.size, onNode / apart);
+  if (axes.count(whole.name))
+    minor = axis.size;
+  return {{axis.axis, axis.pre * (axis.size / minor), minor}, {axis.axis, axis.pre, axis.size / minor}};
+}
+
+bool Machine::crossesNodes(const Mesh &mesh, const AxisRef &axis) const {
+  return cutAtNodes(mesh, axis).second.size > 1;
+}
+
+const Link &Machine::linkOf(const Mesh &mesh, const AxisRef &axis) const {
+  if (auto own = axes.find(mesh.axes[size_t(axis.axis)].name); own != axes.end())
+    return own->second;
+  return crossesNodes(mesh, axis) ? betweenNodes : link;
+}
+
+std::string tessera::describeMachine(const Machine &machine, const Mesh &mesh) {
+  std::string crossing;
+  int count = 0;
+  for (int i = 0; i < int(mesh.axes.size()); ++i)
+    if (machine.crossesNodes(mesh, wholeAxis(mesh, i)))
+      crossing += (count++ ? ", " : "") + mesh.axes[size_t(i)].name;
+  if (count == 0)
+    return machine.name;
+  return machine.name + ", of which " + crossing + (count > 1 ? " go" : " goes") + " between nodes";
 }
 
 namespace {
-/// Deepest nesting of a description that is parsed.
-constexpr int kMachineDepth = 16;
-
-class MachineParser {
+/// The slower of links in latency and in bandwidth.
+class SlowestLink {
 public:
-  explicit MachineParser(std::string &error) : error(error) {}
-
-  bool parse(const llvm::json::Object &object, Machine &machine) {
-    // Before the axes, which take from it what they do not say.
-    if (const llvm::json::Value *common = object.get("link"); common && !link("link", *common, machine.link))
-      return false;
-    for (const auto &entry : object) {
-      llvm::StringRef key = entry.first;
-      bool ok =
-          key == "flops"              ? number("flops", entry.second, machine.flops)
-          : key == "memory_bandwidth" ? number("memory_bandwidth", entry.second, machine.memoryBandwidth)
-          : key == "link"             ? true
-          : key == "axes"
-              ? axes(entry.second, machine)
-              : fail("unknown field '" + key.str() + "' (flops, memory_bandwidth, link and axes are known)");
-      if (!ok)
-        return false;
-    }
-    return true;
+  void use(const Link &link) {
+    slowest = isUsed
+                  ? Link{std::max(slowest.latency, link.latency), std::min(slowest.bandwidth, link.bandwidth)}
+                  : link;
+    isUsed = true;
   }
-
-private:
-  bool fail(std::string what) {
-    error = std::move(what);
-    return false;
-  }
-  /// `path` says which number: `axes.tp.latency`.
-  bool number(const std::string &path, const llvm::json::Value &value, double &out) {
-    auto parsed = value.getAsNumber();
-    // Beyond, sums of costs would not be finite.
-    if (!parsed || !(*parsed >= kLeast && *parsed <= kMost))
-      return fail(path + " is not a number above 0 (between 1e-30 and 1e30)");
-    out = *parsed;
-    return true;
-  }
-  bool link(const std::string &path, const llvm::json::Value &value, Link &out) {
-    const auto *object = value.getAsObject();
-    if (!object)
-      return fail(path + " is not an object with latency and bandwidth");
-    for (const auto &entry : *object) {
-      llvm::StringRef key = entry.first;
-      std::string at = path + "." + key.str();
-      bool ok =
-          key == "latency" ? number(at, entry.second, out.latency)
-          : key == "bandwidth"
-              ? number(at, entry.second, out.bandwidth)
-              : fail("unknown field '" + key.str() + "' in " + path + " (latency and bandwidth are known)");
-      if (!ok)
-        return false;
-    }
-    return true;
-  }
-  bool axes(const llvm::json::Value &value, Machine &machine) {
-    const auto *object = value.getAsObject();
-    if (!object)
-      return fail("axes is not an object of links by axis name");
-    for (const auto &entry : *object) {
-      Link own = machine.link;
-      if (!link("axes." + entry.first.str(), entry.second, own))
-        return false;
-      machine.axes[entry.first.str()] = own;
-    }
-    return true;
-  }
-  static constexpr double kLeast = 1e-30, kMost = 1e30;
-  std::string &error;
+  Link slowest;
+  bool isUsed = false;
 };
 
-/// Brackets that are open at once, at most; the parser goes as deep. Those in texts open and close nothing.
-int nesting(llvm::StringRef json) {
-  int depth = 0, most = 0;
-  bool isText = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    char c = json[i];
-    if (isText && c == '\\')
-      ++i;
-    else if (c == '"')
-      isText = !isText;
-    else if (!isText)
-      depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-    most = std::max(most, depth);
-  }
-  return most;
-}
+double rounds(double group) { return std::ceil(std::log2(group)); }
 } // namespace
 
-std::optional<Machine> tessera::parseMachine(llvm::StringRef json, std::string &error) {
-  if (nesting(json) > kMachineDepth) {
-    error = "its values are nested more than " + std::to_string(kMachineDepth) + " deep";
-    return std::nullopt;
+double tessera::collectiveTime(const Machine &machine, const Mesh &mesh, StepKind kind,
+                               llvm::ArrayRef<AxisRef> axes, double bytes) {
+  SlowestLink all, near;
+  double group = 1, onNode = 1;
+  for (const AxisRef &axis : axes) {
+    all.use(machine.linkOf(mesh, axis));
+    group *= double(axis.size);
+    if (AxisRef minor = machine.cutAtNodes(mesh, axis).first; minor.size > 1) {
+      near.use(machine.linkOf(mesh, minor));
+      onNode *= double(minor.size);
+    }
   }
-  auto value = llvm::json::parse(json);
-  if (!value) {
-    error = llvm::toString(value.takeError());
-    return std::nullopt;
+  if (!all.isUsed) {
+    all.use(machine.link);
+    group = 2;
   }
-  Machine machine;
-  const auto *object = value->getAsObject();
-  if (!object) {
-    error = "the machine is not a JSON object";
-    return std::nullopt;
-  }
-  if (!MachineParser(error).parse(*object, machine))
-    return std::nullopt;
-  return machine;
+  const double latency = all.slowest.latency * rounds(group);
+  if (kind != StepKind::AllToAll || onNode == group || onNode == 1)
+    return latency + bytes / all.slowest.bandwidth;
+  const double nearBytes = bytes * (onNode - 1) / (group - 1);
+  return latency + nearBytes / near.slowest.bandwidth + (bytes - nearBytes) / all.slowest.bandwidth;
 }
 
 double tessera::stepTime(const Machine &machine, const Mesh &mesh, const ReshardStep &step,
                          double elementBytes) {
   if (step.received <= 0)
     return step.written * elementBytes / machine.memoryBandwidth;
-  double latency = 0, bandwidth = 0, group = 1;
-  auto use = [&](const Link &link) {
-    latency = std::max(latency, link.latency);
-    bandwidth = bandwidth == 0 ? link.bandwidth : std::min(bandwidth, link.bandwidth);
-  };
-  for (const AxisMove &move : step.moves)
-    for (const AxisRef &axis : move.axes) {
-      use(machine.linkOf(mesh.axes[axis.axis].name));
-      group *= double(axis.size);
-    }
-  if (bandwidth == 0) {
-    // Whole pieces go anywhere: every axis of the state may be crossed.
-    for (const AxisRef &axis : step.result.usedAxes())
-      use(machine.linkOf(mesh.axes[axis.axis].name));
-    if (bandwidth == 0)
-      use(machine.link);
-    group = 2;
-  }
   // Of plans that take alike the one with fewer steps: each is an op of its own, with an element to write if
   // nothing else.
-  double written = elementBytes / machine.memoryBandwidth;
+  const double written = elementBytes / machine.memoryBandwidth;
+  AxisList axes;
+  for (const AxisMove &move : step.moves)
+    axes.append(move.axes.begin(), move.axes.end());
+  if (!axes.empty() && step.kind != StepKind::GroupedSend)
+    return collectiveTime(machine, mesh, step.kind, axes, step.received * elementBytes) + written;
+  // Whole pieces go anywhere: every axis of the state may be crossed.
+  SlowestLink used;
+  for (const AxisRef &axis : axes.empty() ? step.result.usedAxes() : axes)
+    used.use(machine.linkOf(mesh, axis));
+  const Link link = used.isUsed ? used.slowest : machine.link;
   if (step.kind == StepKind::GroupedSend)
-    return latency * step.messages +
-           kSendPenalty * std::max(step.received, step.sent) * elementBytes / bandwidth + written;
-  return latency * std::ceil(std::log2(group)) + step.received * elementBytes / bandwidth + written;
+    return link.latency * step.messages +
+           kSendPenalty * std::max(step.received, step.sent) * elementBytes / link.bandwidth + written;
+  return link.latency + step.received * elementBytes / link.bandwidth + written;
 }
 
 double tessera::planTime(const Machine &machine, const Mesh &mesh, const ReshardPlan &plan,
@@ -165,6 +135,7 @@ double tessera::planTime(const Machine &machine, const Mesh &mesh, const Reshard
   return time;
 }
 
-double tessera::workTime(const Machine &machine, double flops, double bytes, double fraction) {
-  return fraction * (flops / machine.flops + bytes / machine.memoryBandwidth);
+double tessera::workTime(const Machine &machine, ComputeType type, double flops, double bytes,
+                         double fraction) {
+  return fraction * (flops / machine.flopsOf(type) + bytes / machine.memoryBandwidth);
 }

@@ -45,7 +45,7 @@ std::optional<PlacementDecision> tessera::optionWithAxes(const PlacementProgram 
   for (const TensorFactors &factors : op.rule.results)
     if (!add(factors, option.results))
       return std::nullopt;
-  option.workTime = workTime(costs.machine, op.flops, op.bytes, workFraction(op.rule, factorAxes)) +
+  option.workTime = workTime(costs.machine, op.type, op.flops, op.bytes, workFraction(op.rule, factorAxes)) +
                     permuteTime(program, op, costs, option);
   return option;
 }

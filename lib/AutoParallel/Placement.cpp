@@ -2,6 +2,7 @@
 #include "tessera/AutoParallel/Placement.h"
 
 #include "tessera/Analysis/Sharding/Projection.h"
+#include "tessera/AutoParallel/Hierarchy.h"
 #include "tessera/AutoParallel/ReshardCollectives.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -19,6 +20,10 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
   ReshardOptions options;
   options.latency = machine.link.latency * machine.link.bandwidth / elementBytes;
   options.pointToPoint = options.countSent = true;
+  auto timeOf = [&](const ReshardPlan &plan) {
+    return planTime(machine, mesh, stageAtNodes(machine, mesh, shape, elementBytes, from, plan),
+                    elementBytes);
+  };
   auto plain = planReshard(mesh, shape, from, to, options);
   if (!plain)
     return plain;
@@ -29,10 +34,7 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
   options.below = cost;
   options.strided = options.jointAllToAll = true;
   auto strided = planReshard(mesh, shape, from, to, options);
-  if (!strided ||
-      planTime(machine, mesh, *strided, elementBytes) >=
-          planTime(machine, mesh, *plain, elementBytes) * (1 - 1e-9) ||
-      !asCollectives(shape, from, *strided))
+  if (!strided || timeOf(*strided) >= timeOf(*plain) * (1 - 1e-9) || !asCollectives(shape, from, *strided))
     return plain;
   return strided;
 }
@@ -64,9 +66,10 @@ ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine)
   entries.reserve(kUsualReshards);
   leastLatency = machine.link.latency;
   mostBandwidth = machine.link.bandwidth;
-  for (const MeshAxis &axis : mesh.axes) {
-    leastLatency = std::min(leastLatency, machine.linkOf(axis.name).latency);
-    mostBandwidth = std::max(mostBandwidth, machine.linkOf(axis.name).bandwidth);
+  for (int i = 0; i < int(mesh.axes.size()); ++i) {
+    const Link &link = machine.linkOf(mesh, wholeAxis(mesh, i));
+    leastLatency = std::min(leastLatency, link.latency);
+    mostBandwidth = std::max(mostBandwidth, link.bandwidth);
   }
 }
 
@@ -113,7 +116,9 @@ const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, d
         sent.received -= (1 - share) * sent.steps.back().received;
         sent.steps.back().received *= share;
       }
-      entry.cost = {true, sent.received, planTime(machine, mesh, sent, elementBytes)};
+      const double received = sent.received;
+      sent = stageAtNodes(machine, mesh, shape, elementBytes, from, std::move(sent));
+      entry.cost = {true, received, planTime(machine, mesh, sent, elementBytes)};
     }
   }
   return *entry.cost;

@@ -161,7 +161,7 @@ private:
       ranks *= double(axis.size);
     for (const Factor &factor : info.rule.factors)
       elements *= double(std::max<int64_t>(1, factor.size));
-    double least = workTime(costs.machine, info.flops, info.bytes, 1 / std::min(ranks, elements));
+    double least = workTime(costs.machine, info.type, info.flops, info.bytes, 1 / std::min(ranks, elements));
     return time + std::max(0.0, now[size_t(op)]->option.workTime - least);
   }
 

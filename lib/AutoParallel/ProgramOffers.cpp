@@ -155,7 +155,7 @@ bool tessera::offerElsewhere(const PlacementProgram &program, const ProgramOp &o
                              double paid, std::vector<AxisLists> &lists) {
   auto before = lists;
   double bandwidth = costs.machine.link.bandwidth;
-  for (const MeshAxis &axis : costs.mesh.axes)
-    bandwidth = std::max(bandwidth, costs.machine.linkOf(axis.name).bandwidth);
+  for (int i = 0; i < int(costs.mesh.axes.size()); ++i)
+    bandwidth = std::max(bandwidth, costs.machine.linkOf(costs.mesh, wholeAxis(costs.mesh, i)).bandwidth);
   return Offers(program, op, before).add(paid * bandwidth, lists);
 }

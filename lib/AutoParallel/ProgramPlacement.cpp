@@ -348,7 +348,7 @@ double timeOf(const PlacementProgram &program, const std::vector<ValueEnds> &end
 double sentOf(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen, double time,
               const Machine &machine) {
   for (auto [op, decision] : llvm::zip(program.ops, chosen))
-    time -= workTime(machine, op.flops, op.bytes, workFraction(op.rule, decision->factorAxes));
+    time -= workTime(machine, op.type, op.flops, op.bytes, workFraction(op.rule, decision->factorAxes));
   return time;
 }
 

@@ -118,10 +118,12 @@ private:
     execution.compile = options;
     execution.compile.savedBytes = -1; // those of the program that is checked
     execution.compile.mesh = mesh;
-    if (mesh.empty())
+    if (mesh.empty()) {
       execution.compile.shard.clear();
-    else
+      execution.compile.machine.clear(); // it may speak of axes
+    } else {
       execution.onSpmd = checked.onSpmd;
+    }
     return execution;
   }
 

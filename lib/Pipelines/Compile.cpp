@@ -54,9 +54,21 @@ static Status checkMesh(const CompileOptions &options) {
     return Failure{"cannot compile", "--shard=" + options.shard, error, ""};
   if (error = dist::checkAxesUsed(*mesh, *items); !error.empty())
     return Failure{"cannot compile", "--mesh=" + options.mesh, error, ""};
-  std::string text;
-  if (!options.machine.empty() && !dist::loadMachine(options.machine, *mesh, text, error))
+  if (!options.machine.empty() && !dist::loadMachine(options.machine, *mesh, error))
     return Failure{"cannot compile", "--machine=" + options.machine, error, ""};
+  return {};
+}
+
+/// Which ranks share a node the whole mesh says; programs of a pipeline's stages see a part of it.
+static Status resolveMachine(CompileOptions &options) {
+  if (options.machine.empty())
+    return {};
+  std::string error;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  std::optional<Machine> machine = mesh ? dist::loadMachine(options.machine, *mesh, error) : std::nullopt;
+  if (!machine)
+    return Failure{"cannot compile", "--machine=" + options.machine, error, ""};
+  options.machine = toJson(*machine);
   return {};
 }
 
@@ -144,7 +156,6 @@ static Status writeReport(ModuleOp module, const CompileOptions &options,
   std::vector<report::Program> programs;
   auto add = [&](ModuleOp program, const std::string &stages) {
     programs.push_back(report::describeProgram(program, dist::machineOf(program)));
-    programs.back().nominal = options.machine.empty();
     programs.back().hasCaches = options.task == Task::Generate;
     programs.back().stages = stages;
     report::addExplanation(programs.back(), explanations[programs.size() - 1]);
@@ -223,9 +234,11 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   const Rung last = versions.empty() ? asked.compileTo : Rung::Spmd; // that all versions share
   Progress progress(int(last) + int(versions.size()) + (isLimited ? 2 : 1));
   CompileOptions options = asked;
+  if (Status s = resolveMachine(options); !s)
+    return s;
   if (isLimited) {
     progress.begin("fitting into " + std::to_string(asked.memory) + " bytes");
-    Result<CompileOptions> fitted = fitMemory(asked);
+    Result<CompileOptions> fitted = fitMemory(options);
     if (!fitted)
       return fitted.takeFailure();
     options = fitted.take();

@@ -38,7 +38,7 @@ defm recompute : Value<"recompute", "WHAT", "what training computes twice to sav
 defm loss_chunks : Value<"loss-chunks", "N", "parts of the positions in which training makes logits and loss (default: so many that logits are not what needs most memory)">;
 defm overlap : Value<"overlap", "on|off", "communication beside computation, one layer ahead (default on); off needs less memory">;
 defm memory : Value<"memory", "BYTES", "what a rank may take at most, weights, states and arena together: training then computes or gathers again what does not fit; also 2K, 2Ki, 2M, ...">;
-defm machine : Value<"machine", "FILE", "speed of ranks and of links, in JSON">;
+defm machine : Value<"machine", "NAME|FILE", "what placement weighs and times are predicted for: nodes of a100, h100, h200 or b200 (h100:4: of 4 GPUs), or a file (OUT bench --machine=FILE writes one)">;
 def embed_weights : Flag<["--"], "embed-weights">, HelpText<"put the model's files into OUT">;
 def check : Flag<["--"], "check">, HelpText<"compare OUT with one device before it appears: on its mesh, with random inputs">;
 defm compile_to : Value<"compile-to", "RUNG", "stop at graph, step, sharded, spmd, kernels or exec and print it to OUT or standard output (default: binary)">;

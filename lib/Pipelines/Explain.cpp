@@ -65,8 +65,9 @@ public:
     Explanation result;
     result.mesh = options.mesh;
     result.shard = options.shard;
-    result.nominal = options.machine.empty();
     SpmdFacts facts(spmd);
+    result.nominal = facts.machineOfModule().name == Machine::kNominal;
+    result.predictedFor = describeMachine(facts.machineOfModule(), facts.mesh());
     result.steps = facts.totals();
     result.collectives = facts.collectives();
     result.padding = facts.padding();

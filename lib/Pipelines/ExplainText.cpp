@@ -117,6 +117,8 @@ void print(const Explanation &explanation, llvm::raw_ostream &os) {
     os << "predicted times: of a nominal machine (no --machine), on which bytes decide and a message's "
           "latency counts as little as 10 bytes; "
           "they rank plans, they are no forecast\n";
+  else
+    os << "predicted times: of the machine " << explanation.predictedFor << "\n";
 }
 
 //===----------------------------------------------------------------------===//
@@ -198,6 +200,7 @@ llvm::json::Value toJson(const Explanation &explanation) {
   return llvm::json::Object{{"mesh", explanation.mesh},
                             {"shard", explanation.shard},
                             {"nominal", explanation.nominal},
+                            {"machine", explanation.predictedFor},
                             {"steps", json(explanation.steps)},
                             {"collectives", std::move(collectives)},
                             {"padding", json(explanation.padding)},

@@ -16,7 +16,7 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
       llvm::cl::desc("Items [VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=-, separated by commas")};
   Option<std::string> machine{
       *this, "machine",
-      llvm::cl::desc("JSON file that describes the machine (tessera/AutoParallel/Machine.h)")};
+      llvm::cl::desc("name of a machine, or JSON file that describes it (docs/Machines.md)")};
 
   CompileOptions asCompileOptions() const {
     CompileOptions options;

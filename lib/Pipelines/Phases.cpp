@@ -137,6 +137,8 @@ void buildBundledProgram(OpPassManager &pm, const CompileOptions &options) {
   }
   // What is left stands where it will run: loops have given up what they can.
   pm.addPass(dist::createDistBundleCollectivesPass());
+  // Up to here a collective is one op, which others can join.
+  pm.addPass(dist::createDistStageCollectivesPass());
   // Counts what is left.
   pm.addPass(dist::createDistReportPaddingPass());
   pm.addPass(dist::createDistReportWeightsPass());

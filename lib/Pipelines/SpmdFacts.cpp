@@ -63,12 +63,12 @@ static int64_t peakOf(Block &block) {
 double SpmdFacts::seconds(Operation *op) const {
   auto times = double(graph::executionsOf(op));
   if (auto collective = dyn_cast<CollectiveOpInterface>(op); collective && collective.communicates())
-    return times * collectiveTime(machine, meshOfModule, collective);
+    return times * dist::collectiveTime(machine, meshOfModule, collective);
   auto cost = dyn_cast<CostOpInterface>(op);
   if (!cost || op->getNumRegions() > 0)
     return 0;
   OpCost work = cost.getCost();
-  return times * workTime(machine, work.flops, work.bytesRead + work.bytesWritten, 1);
+  return times * dist::workTime(machine, op, work);
 }
 
 /// A weight that is held in quantized blocks is gathered so.
@@ -290,7 +290,7 @@ CollectiveExplanation SpmdFacts::describe(CollectiveOpInterface op) {
     c.mostBytes = rows.getMostBytesSent();
   c.messages = op.getMessages(meshOfModule);
   c.executions = graph::executionsOf(op);
-  c.seconds = collectiveTime(machine, meshOfModule, op);
+  c.seconds = dist::collectiveTime(machine, meshOfModule, op);
   return c;
 }
 

@@ -38,16 +38,17 @@ std::string describeGiven(const CompileOptions &options) {
 }
 
 Result<Link> readLink(const CompileOptions &options) {
-  std::string error, text;
+  std::string error;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
   if (!mesh)
     return badFlag("--mesh=" + options.mesh, error);
-  if (options.machine.empty())
-    return Machine().linkOf(kPipelineAxis);
-  std::optional<Machine> machine = dist::loadMachine(options.machine, *mesh, text, error);
+  std::optional<int> axis = mesh->find(kPipelineAxis);
+  if (options.machine.empty() || !axis)
+    return Machine().link;
+  std::optional<Machine> machine = dist::loadMachine(options.machine, *mesh, error);
   if (!machine)
     return badFlag("--machine=" + options.machine, error);
-  return machine->linkOf(kPipelineAxis);
+  return machine->linkOf(*mesh, wholeAxis(*mesh, *axis));
 }
 
 bool hasPipeline(const CompileOptions &options) { return ranksOfPipeline(options) > 1; }

@@ -26,10 +26,19 @@ std::vector<double> secondsOfTokens(const std::vector<StageFigures> &stages, con
   return seconds;
 }
 
-Link linkOf(dist::PipelineOp pipeline) {
+/// The machine that the stages' programs are for.
+static Machine machineOf(dist::PipelineOp pipeline) {
   auto first = cast<dist::StageAttr>(pipeline.getStages()[0]);
-  auto program = cast<ModuleOp>(pipeline->getParentOp()).lookupSymbol<ModuleOp>(first.getProgram());
-  return dist::machineOf(program).linkOf(pipeline.getAxis());
+  return dist::machineOf(cast<ModuleOp>(pipeline->getParentOp()).lookupSymbol<ModuleOp>(first.getProgram()));
+}
+
+Link linkOf(dist::PipelineOp pipeline) {
+  // The programs' mesh has one rank along it; how many share a node the machine says.
+  Mesh along;
+  along.axes.push_back({pipeline.getAxis().str(), 1});
+  for (auto stage : pipeline.getStages().getAsRange<dist::StageAttr>())
+    along.axes.front().size = std::max<int64_t>(along.axes.front().size, stage.getAt() + 1);
+  return machineOf(pipeline).linkOf(along, wholeAxis(along, 0));
 }
 
 /// In which gradients that each stage shares with one on another rank travel. Between stages of one rank they

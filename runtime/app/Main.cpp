@@ -1,5 +1,6 @@
 // main of every executable that llm-compile makes.
 #include "BenchGenerating.h"
+#include "BenchMachine.h"
 #include "BenchTraining.h"
 #include "GenerateCommand.h"
 #include "Interruption.h"
@@ -74,6 +75,8 @@ int train(const ts_program &program, const Manifest &manifest, const Options &op
 
 void bench(const ts_program &program, const Manifest &manifest, const Options &options,
            const Launcher &launcher) {
+  if (!options.machineFile.empty())
+    return benchMachine(program, manifest, options, launcher);
   if (manifest.train) {
     checkBenchTraining(manifest, options);
     Models models(manifest, options);

@@ -78,6 +78,11 @@ static std::vector<FlagInfo> ownFlags() {
        [](Options &o, Text flag, Text value) { o.promptLength = readInteger(flag, value, 1, maxCount); }},
       {"--decode", "N", "tokens to make", bench,
        [](Options &o, Text flag, Text value) { o.decodeSteps = readInteger(flag, value, 1, maxCount); }},
+      {"--machine", "FILE", "measure this machine instead, and write what llm-compile --machine=FILE reads",
+       bench,
+       [](Options &o, Text flag, Text value) {
+         o.machineFile = readText(flag, value, "write --machine=FILE.json");
+       }},
       {"--peak-flops",
        "X",
        "FLOPs a second that MFU is a share of, of all ranks (default: measured)",
@@ -299,6 +304,7 @@ std::string whatIsComputed(const Options &options) {
       text << " " << name << " " << *number;
   if (options.initSeed)
     text << " init " << *options.initSeed;
+  text << " machine " << !options.machineFile.empty();
   text << " peak " << options.peakFlops.has_value(); // else the ranks measure it
   if (options.command == Command::Train)
     text << whatIsTrained(options.train);

@@ -65,6 +65,7 @@ struct Options {
 
   bool json = false;
   std::optional<int64_t> promptLength, decodeSteps;
+  std::string machineFile;         // of bench; empty: it measures the program
   std::optional<double> peakFlops; // --peak-flops: of all ranks together; none: measured
 
   TrainOptions train;

@@ -8,23 +8,6 @@
 
 namespace tessera::runtime {
 
-// Large enough that its operands are read from the caches, and for every thread as much.
-static MatmulSpec trialProduct(const Rank &rank, int threads) {
-  const std::vector<MatmulSpec> &all = rank.manifest().matmuls;
-  auto largest = std::max_element(all.begin(), all.end(), [](const MatmulSpec &a, const MatmulSpec &b) {
-    return double(a.m) * double(a.n) * double(a.k) < double(b.m) * double(b.n) * double(b.k);
-  });
-  MatmulSpec trial;
-  trial.n = trial.k = 384;
-  trial.m = trial.n * threads;
-  if (largest != all.end() && !io::isQuantized(largest->w)) {
-    trial.x = largest->x;
-    trial.w = largest->w;
-    trial.y = largest->y;
-  }
-  return trial;
-}
-
 static double sumOverRanks(HostPlane &plane, double mine) {
   std::vector<double> all(plane.rank() == 0 ? size_t(plane.ranks()) : 0);
   plane.gather(&mine, sizeof mine, all.data(), 0);
@@ -33,9 +16,8 @@ static double sumOverRanks(HostPlane &plane, double mine) {
   return sum;
 }
 
-double measurePeakFlops(Rank &rank) {
+static double measureProduct(Rank &rank, const MatmulSpec &trial) {
   using Clock = std::chrono::steady_clock;
-  const MatmulSpec trial = trialProduct(rank, rank.pool().size());
   Device &device = rank.device();
   Stream &stream = rank.compute();
   std::unique_ptr<Product> product = device.createProduct(trial, nullptr);
@@ -66,6 +48,27 @@ double measurePeakFlops(Rank &rank) {
     best = std::max(best, sumOverRanks(rank.plane(), flops / seconds));
   }
   return best;
+}
+
+double measurePeakFlops(Rank &rank) {
+  const std::vector<MatmulSpec> &all = rank.manifest().matmuls;
+  auto largest = std::max_element(all.begin(), all.end(), [](const MatmulSpec &a, const MatmulSpec &b) {
+    return double(a.m) * double(a.n) * double(a.k) < double(b.m) * double(b.n) * double(b.k);
+  });
+  if (largest == all.end() || io::isQuantized(largest->w))
+    return measureFlops(rank, io::DType::F32, io::DType::F32, io::DType::F32);
+  return measureFlops(rank, largest->x, largest->w, largest->y);
+}
+
+double measureFlops(Rank &rank, io::DType x, io::DType w, io::DType y) {
+  MatmulSpec trial;
+  // Large enough that its operands are read from the caches, and for every thread as much.
+  trial.n = trial.k = 384;
+  trial.m = trial.n * rank.pool().size();
+  trial.x = x;
+  trial.w = w;
+  trial.y = y;
+  return measureProduct(rank, trial);
 }
 
 double modelFlopsUtilization(const TrainSpec &spec, double tokensPerSecond, double peak) {

@@ -13,6 +13,8 @@ namespace tessera::runtime {
 // the program's products have: the best of three windows of 25 ms in which all of them multiply. Every rank
 // calls it; the same on all.
 double measurePeakFlops(Rank &rank);
+// The same of products of these types.
+double measureFlops(Rank &rank, io::DType x, io::DType w, io::DType y);
 
 // The share of `peak` that `tokensPerSecond` take of what the model needs for them; NAN: the program does not
 // say what it needs.

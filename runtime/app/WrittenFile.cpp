@@ -54,7 +54,8 @@ static std::vector<WrittenFile> filesWritten(const Options &options) {
                                     {"cannot write log", "--log=", options.train.log},
                                     {"cannot write trace", "--trace=", options.train.trace},
                                     {"cannot write tensors", "--grads=", options.train.grads},
-                                    {"cannot write the page", "-o", options.plotFile}};
+                                    {"cannot write the page", "-o", options.plotFile},
+                                    {"cannot write machine", "--machine=", options.machineFile}};
   files.erase(std::remove_if(files.begin(), files.end(), [](const WrittenFile &f) { return f.path.empty(); }),
               files.end());
   return files;

@@ -68,6 +68,7 @@ const std::vector<FlagTerms> termsOfFlags = {
 
     {Command::Bench, "--prompt-len", Agree::Value, {"1", "2"}},
     {Command::Bench, "--decode", Agree::Value, {"1", "2"}},
+    {Command::Bench, "--machine", Agree::Given, {"a", "b"}},
     {Command::Bench, "--peak-flops", Agree::Given, {"1", "2"}},
     {Command::Bench, "--json", Agree::Nothing},
     {Command::Bench, "--model", Agree::Nothing, {"a", "b"}},

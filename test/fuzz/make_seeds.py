@@ -103,3 +103,4 @@ for name, words in {
         "help": ["--help=man"], "cuda": ["model", "--target=cuda", "--embed-weights", "--check", "-o", "out"]}.items():
     seed("compile-flags", name, "\n".join(words).encode())
 seed("compile-flags", "machine", b'{"flops": 2e10, "memory_bandwidth": 1e11, "link": {"latency": 1e-8, "bandwidth": 1e9}, "axes": {"tp": {"latency": 2e-6}}}')
+seed("compile-flags", "machine-nodes", b'{"name": "n", "cores": 2, "flops": {"f32": 1, "bf16": 2}, "ranks_per_node": 8, "between_nodes": {"latency": 1e-5}, "within": {"tp": 2}}')

@@ -1,8 +1,8 @@
 //===- sharding-facts.cpp - Runs propagation and placement cases ----------===//
 //
-// sharding-facts [--machine=FILE] FILE: reads cases in the form of docs/Sharding.md, prints the shardings
-// that propagation finds and, for cases with `place` lines, how each op runs and what moves, and exits with 1
-// if an `expect` does not hold.
+// sharding-facts [--machine=NAME|FILE] FILE: reads cases in the form of docs/Sharding.md, prints the
+// shardings that propagation finds and, for cases with `place` lines, how each op runs and what moves, and
+// exits with 1 if an `expect` does not hold.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/AutoParallel/PlacementText.h"
@@ -21,7 +21,7 @@ static int fail(StringRef what, StringRef where, StringRef why, StringRef hint) 
 
 static llvm::cl::OptionCategory category("sharding-facts options");
 static llvm::cl::opt<std::string> path(llvm::cl::Positional, llvm::cl::desc("FILE"), llvm::cl::cat(category));
-static llvm::cl::opt<std::string> machineFile("machine", llvm::cl::value_desc("FILE"),
+static llvm::cl::opt<std::string> machineFile("machine", llvm::cl::value_desc("NAME|FILE"),
                                               llvm::cl::desc("The machine that placement is for"),
                                               llvm::cl::cat(category));
 
@@ -30,16 +30,19 @@ int main(int argc, char **argv) {
     return 1;
   if (path.empty())
     return fail("wrong arguments", "sharding-facts", "one file is needed",
-                "sharding-facts [--machine=FILE] FILE");
+                "sharding-facts [--machine=NAME|FILE] FILE");
   Machine machine;
   std::string error;
   if (!machineFile.empty()) {
-    auto file = llvm::MemoryBuffer::getFile(machineFile.getValue());
-    if (!file)
-      return fail("cannot read file", machineFile.getValue(), file.getError().message(), "a readable file");
-    auto parsed = parseMachine((*file)->getBuffer(), error);
+    auto parsed = namedMachine(machineFile.getValue(), error);
+    if (!parsed && error.empty()) {
+      auto file = llvm::MemoryBuffer::getFile(machineFile.getValue());
+      if (!file)
+        return fail("cannot read file", machineFile.getValue(), file.getError().message(), "a readable file");
+      parsed = parseMachine((*file)->getBuffer(), error);
+    }
     if (!parsed)
-      return fail("wrong machine", machineFile.getValue(), error, "the form in docs/Sharding.md");
+      return fail("wrong machine", machineFile.getValue(), error, "the form in docs/Machines.md");
     machine = *parsed;
   }
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path.getValue());

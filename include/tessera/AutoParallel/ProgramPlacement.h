@@ -37,6 +37,7 @@ struct ProgramOp {
   ShardingRule rule;
   llvm::SmallVector<int, 4> operands, results;        ///< values
   double flops = 0, bytes = 0;                        ///< of the whole, unsharded op
+  ComputeType type = ComputeType::F32;                ///< of its FLOPs
   std::shared_ptr<const Decomposition> decomposition; ///< or none
 };
 

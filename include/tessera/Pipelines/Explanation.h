@@ -81,9 +81,10 @@ struct TensorExplanation {
 };
 
 struct Explanation {
-  std::string mesh, shard; ///< as given
-  bool nominal = false;    ///< nobody described the machine: seconds rank plans, they forecast nothing
-                           ///< (AutoParallel/Machine.h)
+  std::string mesh, shard;  ///< as given
+  bool nominal = false;     ///< nobody described the machine: seconds rank plans, they forecast nothing
+                            ///< (AutoParallel/Machine.h)
+  std::string predictedFor; ///< the machine: describeMachine
   std::vector<StepTotals> steps;
   std::vector<CollectiveExplanation> collectives;
   dist::PaddingCost padding;

@@ -16,6 +16,7 @@ public:
   explicit SpmdFacts(mlir::ModuleOp module);
 
   const Mesh &mesh() const { return meshOfModule; }
+  const Machine &machineOfModule() const { return machine; }
   std::vector<StepTotals> totals();
   /// Predicted, of all executions of `op` in one run of its function; what it has inside is not counted.
   double seconds(mlir::Operation *op) const;

@@ -64,6 +64,8 @@ public:
     program.architecture = text("graph.architecture");
     if (dist::MeshOp mesh = dist::getMesh(module))
       program.mesh = mesh.getMesh().toMesh();
+    program.nominal = machine.name == Machine::kNominal;
+    program.predictedFor = describeMachine(machine, program.mesh);
     names.nameOperands(module);
     for (auto function : module.getOps<FunctionOpInterface>()) {
       if (function.isExternal())

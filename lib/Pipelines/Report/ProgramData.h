@@ -96,8 +96,9 @@ struct Program {
   std::string model, architecture, command;
   /// Of a page with several programs: which stages it is of, and what its addresses in the page begin with.
   std::string stages, prefix;
-  bool hasCaches = true; ///< what it keeps from call to call is called so; else states
-  bool nominal = false;  ///< nobody described the machine: times rank plans, they forecast nothing
+  bool hasCaches = true;    ///< what it keeps from call to call is called so; else states
+  bool nominal = false;     ///< nobody described the machine: times rank plans, they forecast nothing
+  std::string predictedFor; ///< the machine of all times
   Mesh mesh;
   std::vector<Function> functions;
   std::vector<Tensor> tensors; ///< every argument once, every activation of every function; largest first

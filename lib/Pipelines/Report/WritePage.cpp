@@ -141,7 +141,8 @@ private:
       auto [bytes, seconds, count] = communication(function.name);
       card(bytesText(bytes), "received by a rank in one " + function.name + ": " + number(count) +
                                  " collectives, " + timeText(seconds) +
-                                 (program.nominal ? " on a nominal machine" : " predicted"));
+                                 (program.nominal ? std::string(" on a nominal machine")
+                                                  : " predicted for " + program.predictedFor));
     }
     os << "</div>\n</header>\n";
   }

@@ -152,7 +152,7 @@ private:
         sums.append(list.begin(), list.end());
     }
     Way way;
-    way.work = workTime(costs.machine, op.flops, op.bytes, 1 / ranks);
+    way.work = workTime(costs.machine, op.type, op.flops, op.bytes, 1 / ranks);
     for (const TensorFactors &tensor : op.rule.operands)
       way.operands.push_back(shardingOf(tensor));
     Sharding result = shardingOf(op.rule.results.front());

@@ -54,7 +54,7 @@ Decided decide(const char *meshText, const char *ruleText, std::vector<T> operan
   program.ops.push_back(op);
   Machine machine;
   machine.link = {1e-9, 1e9}; // bytes decide
-  machine.flops = 1e12;
+  machine.flops.fill(1e12);
   ReshardCosts costs(result.mesh, machine);
   static_cast<PlacementDecision &>(result) = placeProgram(program, costs).ops.front();
   auto move = [&](int value, const Sharding &from, const Sharding &to) {

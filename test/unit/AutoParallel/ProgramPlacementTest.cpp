@@ -68,7 +68,7 @@ struct Builder {
 Machine fastLinks() {
   Machine machine;
   machine.link = {1e-7, 1e9};
-  machine.flops = 1e12;
+  machine.flops.fill(1e12);
   return machine;
 }
 

@@ -1,44 +1,76 @@
 //===- MachineDescription.cpp - The machine a module is for ---------------===//
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 
+#include "tessera/AutoParallel/Hierarchy.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace tessera;
+using namespace tessera::dist;
 
 /// Longest description that is read: room for a thousand axes.
 static constexpr uint64_t kMachineBytes = 1 << 17;
 
-std::optional<Machine> tessera::dist::loadMachine(StringRef path, const Mesh &mesh, std::string &text,
-                                                  std::string &error) {
-  auto complain = [&](const std::string &why) {
-    error = "cannot read machine (" + path.str() + "): " + why;
-    return std::nullopt;
-  };
+/// What a file says, or why it cannot be read.
+static std::optional<std::string> readDescription(StringRef path, std::string &why) {
   llvm::sys::fs::file_status status;
   std::error_code found = llvm::sys::fs::status(path, status);
+  auto complain = [&](const std::string &what) {
+    why = what + "; name a JSON file that describes the machine, or one of " + namesOfMachines();
+    return std::nullopt;
+  };
   if (!found && status.type() == llvm::sys::fs::file_type::directory_file)
-    return complain("is a folder; name a JSON file that describes the machine");
+    return complain("is a folder");
   if (!found && status.type() != llvm::sys::fs::file_type::regular_file) // a pipe or a device may never end
-    return complain("is no regular file; name a JSON file that describes the machine");
-  if (!found && status.getSize() > kMachineBytes)
-    return complain("has more than " + std::to_string(kMachineBytes) +
-                    " bytes, no description is so long; name another file");
+    return complain("is no regular file");
+  if (!found && status.getSize() > kMachineBytes) {
+    why = "has more than " + std::to_string(kMachineBytes) +
+          " bytes, no description is so long; name another file";
+    return std::nullopt;
+  }
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
-    return complain(file.getError().message() + "; name a JSON file that describes the machine");
-  text = (*file)->getBuffer().str();
+    return complain(file.getError().message());
+  return (*file)->getBuffer().str();
+}
+
+std::optional<Machine> tessera::dist::loadMachine(StringRef given, const Mesh &mesh, std::string &error) {
+  auto complain = [&](const std::string &why) {
+    error = "cannot read machine (" + given.str() + "): " + why;
+    return std::nullopt;
+  };
   std::string why;
-  auto machine = parseMachine(text, why);
-  if (!machine)
-    return complain(why + "; docs/Sharding.md has the form");
+  std::optional<Machine> machine = namedMachine(given, why);
+  if (!machine && !why.empty())
+    return complain(why + "; write h100:8, for example");
+  if (!machine) {
+    const bool isText = given.starts_with("{");
+    std::optional<std::string> text = isText ? given.str() : readDescription(given, why);
+    if (!text)
+      return complain(why);
+    machine = parseMachine(*text, why);
+    if (!machine)
+      return complain(why + "; docs/Machines.md has the form");
+    if (machine->name == Machine::kUnnamed && !isText) {
+      machine->name = llvm::json::fixUTF8(given);
+      for (char &c : machine->name)
+        c = c >= 0 && c < ' ' ? '?' : c;
+    }
+  }
+  auto misfit = [&](StringRef axis) { return !mesh.find(axis); };
   for (const auto &[axis, link] : machine->axes)
-    if (!mesh.find(axis))
+    if (misfit(axis))
       return complain("it describes axis '" + axis + "', which the mesh has not; leave it out");
+  for (const auto &[axis, count] : machine->within)
+    if (misfit(axis))
+      return complain("it describes axis '" + axis + "', which the mesh has not; leave it out");
+  machine->lieOn(mesh);
   return machine;
 }
 
@@ -49,17 +81,65 @@ Machine tessera::dist::machineOf(ModuleOp module) {
   return machine.value_or(Machine());
 }
 
-double tessera::dist::collectiveTime(const Machine &machine, const Mesh &mesh,
-                                     CollectiveOpInterface collective) {
+/// A collective as the planner's step; elements are of `elementBytes`.
+static ReshardStep stepOf(CollectiveOpInterface collective, const Mesh &mesh, double elementBytes) {
   ReshardStep step;
   step.kind = collective.getStepKind();
-  step.received = double(bytesSent(collective, mesh));
+  step.received = double(bytesSent(collective, mesh)) / elementBytes;
   step.messages = double(collective.getMessages(mesh));
   if (AxisList axes = collective.getGroupAxes(mesh); !axes.empty()) {
     step.moves.emplace_back();
     step.moves.front().axes = axes;
+    if (auto gather = dyn_cast<AllGatherOp>(collective.getOperation()))
+      step.moves.front().from = int(gather.getDim());
+    if (auto scatter = dyn_cast<ReduceScatterOp>(collective.getOperation()))
+      step.moves.front().to = int(scatter.getDim());
   }
-  if (ShardingAttr sharding = getShardingAttr(collective.getArrived().getType()))
+  if (ShardingAttr sharding = getShardingAttr(collective.getArrived().getType())) {
     step.result = sharding.toSharding(mesh);
-  return stepTime(machine, mesh, step, /*elementBytes=*/1);
+    step.layout = toStridedSharding(step.result);
+  }
+  return step;
+}
+
+std::optional<ReshardPlan> tessera::dist::stagesOf(const Machine &machine, const Mesh &mesh,
+                                                   CollectiveOpInterface collective) {
+  if (!isa<AllGatherOp, ReduceScatterOp, AllReduceOp>(collective.getOperation()) || machine.ranksPerNode == 0)
+    return std::nullopt;
+  Value input = collective->getOperand(0);
+  ShardingAttr before = getShardingAttr(input.getType());
+  auto type = dyn_cast<RankedTensorType>(collective.getArrived().getType());
+  if (!before || !type || !getShardingAttr(type))
+    return std::nullopt;
+  const double bytes = gatheredElementBytes(input);
+  ReshardPlan plan;
+  plan.steps.push_back(stepOf(collective, mesh, bytes));
+  plan.received = plan.steps.front().received;
+  plan = stageAtNodes(machine, mesh, globalShape(type), bytes, before.toSharding(mesh), std::move(plan));
+  return plan.steps.size() > 1 ? std::optional(std::move(plan)) : std::nullopt;
+}
+
+double tessera::dist::collectiveTime(const Machine &machine, const Mesh &mesh,
+                                     CollectiveOpInterface collective) {
+  if (std::optional<ReshardPlan> stages = stagesOf(machine, mesh, collective))
+    return planTime(machine, mesh, *stages, gatheredElementBytes(collective->getOperand(0)));
+  return stepTime(machine, mesh, stepOf(collective, mesh, /*elementBytes=*/1), /*elementBytes=*/1);
+}
+
+double tessera::dist::workTime(const Machine &machine, Operation *op, const OpCost &work) {
+  return tessera::workTime(machine, computeTypeOf(op), work.flops, work.bytesRead + work.bytesWritten, 1);
+}
+
+ComputeType tessera::dist::computeTypeOf(Operation *op) {
+  for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types) {
+      Type element = getElementTypeOrSelf(type);
+      if (element.isBF16())
+        return ComputeType::BF16;
+      if (element.isF16())
+        return ComputeType::F16;
+      if (isa<FloatType>(element))
+        return ComputeType::F32;
+    }
+  return ComputeType::F32;
 }

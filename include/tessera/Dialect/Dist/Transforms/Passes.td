@@ -27,7 +27,7 @@ def DistAnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   let options = [
     Option<"mesh", "mesh", "std::string", "", "Axes and sizes, major to minor: dp=2,tp=4">,
     Option<"shard", "shard", "std::string", "", "Items [VALUE:]DIM=AXIS[+AXIS...] or [VALUE:]DIM=- (whole), separated by commas">,
-    Option<"machine", "machine", "std::string", "", "JSON file that describes the machine; it becomes the module's dist.machine">,
+    Option<"machine", "machine", "std::string", "", "Name of a machine, or JSON file that describes it (docs/Machines.md); it becomes the module's dist.machine">,
   ];
   let dependentDialects = ["::tessera::dist::DistDialect"];
 }
@@ -274,6 +274,30 @@ def DistBundleCollectivesPass : Pass<"dist-bundle-collectives", "::mlir::ModuleO
     %2 = graph.concat %a, %b dim = 0 : (tensor<32xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[32]>>, tensor<32xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[32]>>) -> tensor<64xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[64]>> // reshaped to one dimension
     %3 = dist.all_reduce %2 axes = {"tp"} {why = "a; b"} : tensor<64xf32, #dist.sharding<@mesh, [{} ], partial=sum{"tp"}, global=[64]>> -> tensor<64xf32, #dist.sharding<@mesh, [{} ], global=[64]>>
     %4 = graph.slice %3 at [0] : (tensor<64xf32, #dist.sharding<@mesh, [{} ], global=[64]>>) -> tensor<32xf32, #dist.sharding<@mesh, [{} ], global=[32]>> // and reshaped back, as the other
+    ```
+  }];
+  let dependentDialects = ["::tessera::dist::DistDialect", "::tessera::graph::GraphDialect"];
+}
+
+def DistStageCollectivesPass : Pass<"dist-stage-collectives", "::mlir::ModuleOp"> {
+  let summary = "Does collectives over several nodes within nodes and between them, where that is faster";
+  let description = [{
+    Rung `spmd`, where the module's machine has nodes (`ranks_per_node`, docs/Machines.md). The axes of a collective are cut into digits whose groups stay
+    on a node and digits between nodes. An all_gather goes between nodes first, while pieces are small, then within; a reduce_scatter within, then between;
+    an all_reduce is scattered within, reduced between, and gathered within. Each is done so where the cost model says that it takes less time, and
+    stays one op otherwise. On nodes of two ranks
+    ```mlir
+    // given %0: tensor<8xf32, #dist.sharding<@mesh, [{} ], partial=sum{"dp", "tp"}, global=[8]>>
+    dist.mesh @mesh = <["dp"=2, "tp"=2]>
+    %1 = dist.all_reduce %0 axes = {"dp", "tp"} : tensor<8xf32, #dist.sharding<@mesh, [{} ], partial=sum{"dp", "tp"}, global=[8]>> -> tensor<8xf32, #dist.sharding<@mesh, [{} ], global=[8]>>
+    ```
+    becomes
+    ```mlir
+    // given %0: tensor<8xf32, #dist.sharding<@mesh, [{} ], partial=sum{"dp", "tp"}, global=[8]>>
+    dist.mesh @mesh = <["dp"=2, "tp"=2]>
+    %1 = dist.reduce_scatter %0 dim = 0 axes = {"tp"} : tensor<8xf32, #dist.sharding<@mesh, [{} ], partial=sum{"dp", "tp"}, global=[8]>> -> tensor<4xf32, #dist.sharding<@mesh, [{"tp"} ], partial=sum{"dp"}, global=[8]>>
+    %2 = dist.all_reduce %1 axes = {"dp"} : tensor<4xf32, #dist.sharding<@mesh, [{"tp"} ], partial=sum{"dp"}, global=[8]>> -> tensor<4xf32, #dist.sharding<@mesh, [{"tp"} ], global=[8]>>
+    %3 = dist.all_gather %2 dim = 0 axes = {"tp"} : tensor<4xf32, #dist.sharding<@mesh, [{"tp"} ], global=[8]>> -> tensor<8xf32, #dist.sharding<@mesh, [{} ], global=[8]>>
     ```
   }];
   let dependentDialects = ["::tessera::dist::DistDialect", "::tessera::graph::GraphDialect"];

@@ -337,10 +337,10 @@ struct AnnotatePass : public tessera::dist::impl::DistAnnotatePassBase<AnnotateP
     if (!items)
       return fail(error);
     if (!machine.empty()) {
-      std::string text;
-      if (!loadMachine(machine, whole, text, error))
+      std::optional<Machine> described = loadMachine(machine, whole, error);
+      if (!described)
         return fail(error);
-      module->setAttr(kMachineAttr, StringAttr::get(&getContext(), text));
+      module->setAttr(kMachineAttr, StringAttr::get(&getContext(), toJson(*described)));
     }
     // Axes of a mesh that stood there have the meaning that annotations give them.
     if (error = checkAxesUsed(*spec, *items); !error.empty())

@@ -48,7 +48,7 @@ private:
     AxisList axes = fromAxesAttr(op->getAttrOfType<ArrayAttr>("axes"), mesh);
     double latency = 0;
     for (const AxisRef &axis : axes)
-      latency = std::max(latency, machine.linkOf(mesh.axes[axis.axis].name).latency);
+      latency = std::max(latency, machine.linkOf(mesh, axis).latency);
     double saved = latency * std::ceil(std::log2(double(std::max<int64_t>(2, axesSize(axes)))));
     // Each byte is read and written before, and after.
     return saved / 2 * machine.memoryBandwidth / 2;

@@ -1,6 +1,7 @@
 //===- Partition.cpp - The program of one rank ----------------------------===//
 #include "../RequireMesh.h"
 #include "Explain.h"
+#include "Partition/EmitCollective.h"
 #include "Partition/PaddingFacts.h"
 #include "Reshard/CachedReshardCosts.h"
 #include "RetiredOps.h"
@@ -121,36 +122,14 @@ private:
   }
 
   Value emit(ReshardOp op, Value value, const CollectiveStep &step, Type elementType, double elementBytes) {
-    auto sharding = ShardingAttr::get(module.getContext(), meshName, step.result, mesh);
-    Type type = local(RankedTensorType::get(step.shape, elementType, sharding));
     Location loc = op.getLoc();
     StringAttr why = op.getWhyAttr();
-    if (step.isView)
-      return graph::ReshapeOp::create(builder, graph::markView(loc), type, value);
-    explain(loc, "collective",
-            llvm::formatv("{0} to {1}, {2:F0} bytes received per rank: {3}", toString(step.kind),
-                          toString(step.result, mesh), step.received * elementBytes,
-                          why ? why.getValue() : "no reason given"));
-    ArrayAttr axes = axesAttr(module.getContext(), step.axes, mesh);
-    switch (step.kind) {
-    case StepKind::AllGather:
-      return AllGatherOp::create(builder, loc, type, value, step.from.front(), axes, why);
-    case StepKind::AllSlice:
-      return AllSliceOp::create(builder, loc, type, value, step.to.front(), axes, why);
-    case StepKind::AllReduce:
-      return AllReduceOp::create(builder, loc, type, value, axes, why);
-    case StepKind::Contribute:
-      return ContributeOp::create(builder, loc, type, value, axes, why);
-    case StepKind::ReduceScatter:
-      return ReduceScatterOp::create(builder, loc, type, value, step.to.front(), axes, why);
-    case StepKind::AllToAll:
-      return AllToAllOp::create(builder, loc, type, value, step.from, step.to, axes, why);
-    case StepKind::CollectivePermute:
-      return CollectivePermuteOp::create(builder, loc, type, value, ArrayAttr(), why);
-    case StepKind::GroupedSend:
-      return GroupedSendOp::create(builder, loc, type, value, why);
-    }
-    llvm_unreachable("step kind");
+    if (!step.isView)
+      explain(loc, "collective",
+              llvm::formatv("{0} to {1}, {2:F0} bytes received per rank: {3}", toString(step.kind),
+                            toString(step.result, mesh), step.received * elementBytes,
+                            why ? why.getValue() : "no reason given"));
+    return emitCollective(builder, loc, value, step, elementType, meshName, mesh, why);
   }
 
   //===--- Permutations -----------------------------------------------------===//

@@ -91,7 +91,7 @@ double SavedLoops::Impl::secondsOf(Operation *op) const {
   if (!cost || graph::isCheapTwice(op))
     return 0;
   OpCost work = cost.getCost();
-  return workTime(machine, work.flops, work.bytesRead + work.bytesWritten, 1);
+  return workTime(machine, op, work);
 }
 
 int64_t SavedLoops::Impl::bytesOf(SavedPair &pair, Value value) const {

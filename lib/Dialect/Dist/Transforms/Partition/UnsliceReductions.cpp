@@ -43,8 +43,7 @@ struct UnsliceReduction : public OpRewritePattern<AllReduceOp> {
     whole->getResult(0).setType(reduce.getType());
     OpCost pieces = cast<CostOpInterface>(op.getOperation()).getCost(),
            all = cast<CostOpInterface>(whole).getCost();
-    double more = workTime(machine, all.flops - pieces.flops,
-                           all.bytesRead + all.bytesWritten - pieces.bytesRead - pieces.bytesWritten, 1);
+    double more = workTime(machine, whole, all) - workTime(machine, op, pieces);
     double saved = collectiveTime(machine, mesh, reduce);
     if (more > saved) {
       whole->destroy();

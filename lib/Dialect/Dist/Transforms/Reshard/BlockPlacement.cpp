@@ -4,6 +4,7 @@
 #include "Explain.h"
 
 #include "tessera/AutoParallel/SearchWork.h"
+#include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Interfaces/Interfaces.h"
@@ -50,6 +51,7 @@ public:
       OpCost work = cost.getCost();
       entry.flops = work.flops;
       entry.bytes = work.bytesRead + work.bytesWritten;
+      entry.type = computeTypeOf(&op);
     }
     if (auto whole = dyn_cast<DecomposableOpInterface>(op);
         whole && !primitive && !whole.getDecomposableFactors().empty())
