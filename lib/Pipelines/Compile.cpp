@@ -8,6 +8,7 @@
 #include "OutputFiles.h"
 #include "PaddedWork.h"
 #include "Progress.h"
+#include "RepeatedWork.h"
 #include "Report/Markup.h"
 #include "Versions.h"
 
@@ -210,12 +211,18 @@ static Result<std::vector<Explanation>> explainPrograms(ModuleOp step, ModuleOp 
   return explanations;
 }
 
-/// Of the program, or of the first of its stages that has something to say.
-static std::string paddedWorks(ModuleOp module, const CompileOptions &options) {
+/// What `warn` says of the program, or of the first of its stages of which it says something.
+static std::string warningOf(ModuleOp module, llvm::function_ref<std::string(ModuleOp)> warn) {
   for (StageProgram &stage : stagePrograms(module))
-    if (std::string text = paddedWork(*stage.module, options); !text.empty())
+    if (std::string text = warn(*stage.module); !text.empty())
       return text;
-  return paddedWork(module, options);
+  return warn(module);
+}
+
+/// Of ranks that work on padding, or all do the same. `idle`: axes of which that was said before.
+static std::string wastedWork(ModuleOp module, const CompileOptions &options, ArrayRef<StringRef> idle) {
+  return warningOf(module, [&](ModuleOp program) { return paddedWork(program, options); }) +
+         warningOf(module, [&](ModuleOp program) { return repeatedWork(program, options, idle); });
 }
 
 Status printText(llvm::StringRef text) {
@@ -255,7 +262,8 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   OwningOpRef<ModuleOp> module = loaded.take();
   if (Status s = checkCaches(*module, options); !s)
     return s;
-  llvm::errs() << idleAxes(*module, options);
+  const std::string idle = idleAxes(*module, options);
+  llvm::errs() << idle;
 
   std::vector<Explanation> explanations; // of the program, or of each that stages have
   OwningOpRef<ModuleOp> step;            // kept for the report's reasons
@@ -281,7 +289,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     }
     if (rung != Rung::Graph)
       progress.begin(rungName(rung));
-    DiagnosticCollector diagnostics(context, options.explain ? &llvm::errs() : nullptr);
+    DiagnosticCollector diagnostics(context, options.explain ? &llvm::errs() : nullptr, &llvm::errs());
     PassManager pm(&context);
     buildPhase(pm, rung, options);
     if (failed(pm.run(*module)))
@@ -289,7 +297,8 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     if (rung == Rung::Step)
       writeSchedule(*module, options);
     if (rung == Rung::Spmd) {
-      llvm::errs() << paddedWorks(*module, options);
+      llvm::errs() << wastedWork(*module, options,
+                                 idle.empty() ? ArrayRef<StringRef>() : ArrayRef<StringRef>("ep"));
       writePipelineTimes(*module, options);
     }
     if (Status s = dumpRung(*module, rung, options); !s)

@@ -26,19 +26,31 @@ std::string describeLocation(Location location) {
       .Default([](LocationAttr) { return std::string(); });
 }
 
-DiagnosticCollector::DiagnosticCollector(MLIRContext &context, llvm::raw_ostream *remarks)
-    : remarks(remarks), handler(&context, [this](Diagnostic &diagnostic) { return handle(diagnostic); }) {}
+DiagnosticCollector::DiagnosticCollector(MLIRContext &context, llvm::raw_ostream *remarks,
+                                         llvm::raw_ostream *warnings)
+    : remarks(remarks), warnings(warnings),
+      handler(&context, [this](Diagnostic &diagnostic) { return handle(diagnostic); }) {}
 
 LogicalResult DiagnosticCollector::handle(Diagnostic &diagnostic) {
   std::lock_guard lock(mutex);
   std::string where = describeLocation(diagnostic.getLocation());
-  if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+  auto print = [&](llvm::raw_ostream *os, StringRef kind) {
+    if (os)
+      *os << kind << (where.empty() ? "" : " (" + where + ")") << ": " << diagnostic.str() << "\n";
+  };
+  switch (diagnostic.getSeverity()) {
+  case DiagnosticSeverity::Error:
     if (!first)
       first = Error{where, diagnostic.str()};
-  } else if (remarks && diagnostic.getSeverity() != DiagnosticSeverity::Note) {
-    bool remark = diagnostic.getSeverity() == DiagnosticSeverity::Remark;
-    *remarks << (remark ? "remark" : "warning") << (where.empty() ? "" : " (" + where + ")") << ": "
-             << diagnostic.str() << "\n";
+    break;
+  case DiagnosticSeverity::Warning:
+    print(warnings, "warning");
+    break;
+  case DiagnosticSeverity::Remark:
+    print(remarks, "remark");
+    break;
+  case DiagnosticSeverity::Note:
+    break;
   }
   return success();
 }

@@ -51,17 +51,30 @@ std::string priceText(const Explanation &explanation, const Suggestion &suggesti
          (after.seconds < before.seconds ? "" : "+") + micro(after.seconds - before.seconds);
 }
 
-/// Both ends may be parts of one op that was written out.
-static std::string betweenText(const CollectiveExplanation &c) {
+std::string changeText(const Suggestion &suggestion) {
+  std::string text;
+  if (!suggestion.items.empty())
+    text = "--shard=" + suggestion.shard + " (new: " + suggestion.items + ")";
+  for (const SaidSharding &said : suggestion.leftOut)
+    text += (text.empty()                           ? "leaving out "
+             : &said == &suggestion.leftOut.front() ? ", leaving out "
+                                                    : " and ") +
+            said.sharding + " of " + said.what + (said.where.empty() ? "" : " [" + said.where + "]");
+  return text;
+}
+
+std::string endsText(const CollectiveExplanation &c) {
   std::string from = endpointText(c.producer), to = endpointText(c.consumer);
-  return from == to ? "  within: " + from : "  between: " + from + " and " + to;
+  return c.producer.identity && c.producer.identity == c.consumer.identity
+             ? "within: " + from
+             : "between: " + from + " and " + to;
 }
 
 static void print(const CollectiveExplanation &c, size_t number, const Explanation &all,
                   llvm::raw_ostream &os) {
   os << "collective " << number << " of " << all.collectives.size() << " (" << c.function << "): " << c.kind
      << " over {" << llvm::join(c.axes, ", ") << "}, " << c.from << " -> " << c.to << "\n"
-     << betweenText(c) << "\n"
+     << "  " << endsText(c) << "\n"
      << "  disagree on: " << c.dimension << (c.why.empty() ? "" : ": " + c.why) << "\n"
      << "  costs: "
      << (c.messages ? "the busiest rank sends or receives " + std::to_string(c.bytes) + " bytes in up to " +
@@ -72,16 +85,14 @@ static void print(const CollectiveExplanation &c, size_t number, const Explanati
      << ", " << c.executions << " times a step: " << c.bytes * c.executions << " bytes, predicted "
      << micro(c.seconds * double(c.executions)) << "\n";
   if (c.searchEnded) {
-    os << "  removed by: none of the changes of --shard that were tried; not all were, for each is a "
-          "compilation\n";
+    os << "  removed by: none of the changes that were tried; not all were, for each is a compilation\n";
     return;
   }
   if (!c.remove) {
-    os << "  removed by: no change of --shard: what lies over these axes is annotated in the program, or has "
-          "no name\n";
+    os << "  removed by: no change of --shard, and nothing that the program says itself\n";
     return;
   }
-  os << "  removed by: --shard=" << c.remove->shard << " (new: " << c.remove->items << ")\n"
+  os << "  removed by: " << changeText(*c.remove) << "\n"
      << "  that changes, per rank: " << priceText(all, *c.remove) << "\n";
 }
 
@@ -139,6 +150,17 @@ static llvm::json::Value json(const std::vector<StepTotals> &steps) {
   return list;
 }
 
+static llvm::json::Value json(const Suggestion &suggestion) {
+  llvm::json::Array leftOut;
+  for (const SaidSharding &said : suggestion.leftOut)
+    leftOut.push_back(
+        llvm::json::Object{{"what", said.what}, {"where", said.where}, {"sharding", said.sharding}});
+  return llvm::json::Object{{"items", suggestion.items},
+                            {"shard", suggestion.shard},
+                            {"left_out", std::move(leftOut)},
+                            {"after", json(suggestion.after)}};
+}
+
 static llvm::json::Value json(const dist::PaddingShare &share) {
   return llvm::json::Object{{"weight_bytes", share.weightBytes},
                             {"state_bytes", share.stateBytes},
@@ -184,8 +206,7 @@ llvm::json::Value toJson(const Explanation &explanation) {
     if (c.searchEnded) // without this, no `remove` says that there is none
       object["search_ended"] = true;
     if (c.remove)
-      object["remove"] = llvm::json::Object{
-          {"items", c.remove->items}, {"shard", c.remove->shard}, {"after", json(c.remove->after)}};
+      object["remove"] = json(*c.remove);
     collectives.push_back(std::move(object));
   }
   for (const TensorExplanation &t : explanation.tensors)

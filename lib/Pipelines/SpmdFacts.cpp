@@ -14,19 +14,12 @@
 #include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-
-#include <map>
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tessera::dist;
 
 namespace tessera {
-
-SpmdFacts::SpmdFacts(ModuleOp module) : module(module), machine(machineOf(module)), names(module) {
-  if (MeshOp mesh = dist::getMesh(module))
-    meshOfModule = mesh.getMesh().toMesh();
-  names.nameOperands(module);
-}
 
 //===----------------------------------------------------------------------===//
 // Totals
@@ -108,19 +101,62 @@ std::vector<StepTotals> SpmdFacts::totals() {
 // Who and where
 //===----------------------------------------------------------------------===//
 
+static bool isBundled(Operation *op) { return op && op->hasAttr(dist::kBundledAttr); }
+
 /// What only moves a value, or looks at it in another way for that, and what masks it.
 static bool isMoving(Operation *op) {
-  return isa<CollectiveOpInterface, graph::MaskPaddingOp>(op) || graph::isView(op);
+  return isa<CollectiveOpInterface, graph::MaskPaddingOp>(op) || graph::isView(op) ||
+         (isBundled(op) && isa<graph::ReshapeOp>(op));
+}
+
+/// Where operand `i` of what lays a bundle's operands side by side begins.
+static int64_t beginInBundle(graph::ConcatOp bundle, unsigned i) {
+  int64_t begin = 0;
+  for (Value before : bundle->getOperands().take_front(i))
+    begin += cast<RankedTensorType>(before.getType()).getDimSize(0);
+  return begin;
+}
+
+/// What became `piece` of a bundle's result.
+static Value beforeBundle(graph::SliceOp piece) {
+  auto bundle = piece->getOperand(0).getDefiningOp()->getOperand(0).getDefiningOp<graph::ConcatOp>();
+  for (unsigned i = 0; i < bundle->getNumOperands(); ++i)
+    if (beginInBundle(bundle, i) == piece.getOffsets().front())
+      return bundle->getOperand(i);
+  llvm_unreachable("a piece of no operand");
+}
+
+/// What `operand` of a bundle becomes.
+static Value behindBundle(OpOperand &operand) {
+  auto bundle = cast<graph::ConcatOp>(operand.getOwner());
+  Operation *collective = *bundle->getUsers().begin();
+  for (Operation *user : collective->getUsers())
+    if (auto piece = dyn_cast<graph::SliceOp>(user);
+        piece && piece.getOffsets().front() == beginInBundle(bundle, operand.getOperandNumber()))
+      return piece->getResult(0);
+  return collective->getResult(0); // nobody reads it
 }
 
 /// What a value is before that touched it.
 static Value sourceOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isMoving(op))
+    if (auto piece = dyn_cast<graph::SliceOp>(op); piece && isBundled(op))
+      value = beforeBundle(piece);
+    else if (isMoving(op))
+      value = op->getOperand(0);
+    else
       break;
-    value = op->getOperand(0);
   }
   return value;
+}
+
+/// The stack that `arg` is a layer of; null if it is none.
+static Value stackOf(BlockArgument arg) {
+  if (auto flow = dyn_cast<DataFlowOpInterface>(arg.getOwner()->getParentOp()))
+    for (const StackEdge &edge : flow.getStackEdges())
+      if (llvm::is_contained(edge.slices, Value(arg)))
+        return edge.stack;
+  return {};
 }
 
 /// The function's argument that a value is, or is a layer of; null if it is none.
@@ -128,54 +164,86 @@ static BlockArgument argumentOf(Value value) {
   auto arg = dyn_cast<BlockArgument>(sourceOf(value));
   if (!arg || isa<func::FuncOp>(arg.getOwner()->getParentOp()))
     return arg;
-  if (auto flow = dyn_cast<DataFlowOpInterface>(arg.getOwner()->getParentOp()))
-    for (const StackEdge &edge : flow.getStackEdges())
-      if (llvm::is_contained(edge.slices, Value(arg)))
-        return argumentOf(edge.stack);
-  return {};
+  Value stack = stackOf(arg);
+  return stack ? argumentOf(stack) : BlockArgument();
 }
 
-static std::string argumentName(BlockArgument arg) {
+std::string numberedName(unsigned number) { return "number " + std::to_string(number); }
+
+std::string argumentName(BlockArgument arg) {
   auto function = cast<func::FuncOp>(arg.getOwner()->getParentOp());
   auto name = function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), graph::kNameAttr);
-  return name ? name.getValue().str() : "number " + std::to_string(arg.getArgNumber());
+  return name ? name.getValue().str() : numberedName(arg.getArgNumber());
 }
 
-std::string SpmdFacts::opText(Operation *op) {
-  std::string read;
+static std::pair<Operation *, Attribute> wholeIn(Operation *op) {
+  return {op->getParentOfType<func::FuncOp>(), graph::identityOfWhole(op)};
+}
+
+static void addArgumentsRead(Operation *op, std::vector<std::string> &read) {
   for (Value operand : op->getOperands())
     if (BlockArgument arg =
             op->getNumRegions() ? BlockArgument() : argumentOf(operand)) // a loop reads everything
-      read += (read.empty() ? "" : ", ") + argumentName(arg);
-  return graph::knownAs(op).str() + (read.empty() ? "" : " (" + read + ")");
+      if (std::string name = argumentName(arg); !llvm::is_contained(read, name))
+        read.push_back(name);
+}
+
+SpmdFacts::SpmdFacts(ModuleOp module) : module(module), machine(machineOf(module)), names(module) {
+  if (MeshOp mesh = dist::getMesh(module))
+    meshOfModule = mesh.getMesh().toMesh();
+  names.nameOperands(module);
+  module.walk([&](Operation *op) {
+    if (graph::identityOfWhole(op))
+      addArgumentsRead(op, readByWhole[wholeIn(op)]);
+  });
+}
+
+std::string SpmdFacts::opText(Operation *op) {
+  std::vector<std::string> own;
+  auto parts = readByWhole.find(wholeIn(op));
+  if (parts == readByWhole.end())
+    addArgumentsRead(op, own);
+  const std::vector<std::string> &read = parts == readByWhole.end() ? own : parts->second;
+  return graph::knownAs(op).str() + (read.empty() ? "" : " (" + llvm::join(read, ", ") + ")");
+}
+
+/// An op that is written out is one to people.
+static Endpoint endOf(Operation *op, std::string text) {
+  Attribute whole = graph::identityOfWhole(op);
+  return {std::move(text), describeLocation(op->getLoc()), whole ? whole.getAsOpaquePointer() : op};
 }
 
 Endpoint SpmdFacts::producerOf(Value value) {
   value = sourceOf(value);
   if (Operation *op = value.getDefiningOp())
-    return {opText(op), describeLocation(op->getLoc())};
+    return endOf(op, opText(op));
   if (BlockArgument arg = argumentOf(value))
     return {"argument " + argumentName(arg), describeLocation(arg.getLoc())};
+  if (Value stack = stackOf(cast<BlockArgument>(value)))
+    return producerOf(stack);
   Operation *loop = value.getParentBlock()->getParentOp();
   return {loop->getName().stripDialect().str() + " (carried value)", describeLocation(loop->getLoc())};
 }
 
 Endpoint SpmdFacts::consumerOf(Value value) {
-  SmallVector<Operation *> users(value.getUsers());
-  if (users.empty())
+  if (value.use_empty())
     return {"nobody", ""};
-  // Users come last first.
-  Operation *first = users.front();
-  for (Operation *user : users)
-    if (user->getBlock() == first->getBlock() && user->isBeforeInBlock(first))
-      first = user;
+  // Uses come last first.
+  OpOperand *use = &*value.use_begin();
+  for (OpOperand &other : value.getUses())
+    if (other.getOwner()->getBlock() == use->getOwner()->getBlock() &&
+        other.getOwner()->isBeforeInBlock(use->getOwner()))
+      use = &other;
+  Operation *first = use->getOwner();
+  if (isBundled(first) && isa<graph::ConcatOp>(first))
+    return consumerOf(behindBundle(*use));
   if (isMoving(first))
     return consumerOf(first->getResult(0));
   if (isa<func::ReturnOp>(first))
     return {"the caller", describeLocation(first->getLoc())};
   if (first->hasTrait<OpTrait::IsTerminator>())
     return {"the next iteration", describeLocation(first->getLoc())};
-  return {opText(first), describeLocation(first->getLoc())};
+  return endOf(first, opText(first));
 }
 
 /// The dimension that the two sides see differently: the reduced one of the op where a sum became partial,
@@ -231,22 +299,29 @@ std::string SpmdFacts::disagreement(CollectiveOpInterface collective) {
   return "no dimension";
 }
 
-static bool isBundled(Operation *op) { return op && op->hasAttr(dist::kBundledAttr); }
+/// Before what lays a bundle's operands side by side: the values that were bundled. A piece of another bundle
+/// is what became it.
+static void findBundled(Value value, SmallVectorImpl<Value> &values) {
+  Operation *op = value.getDefiningOp();
+  if (auto piece = dyn_cast_or_null<graph::SliceOp>(op); piece && isBundled(op))
+    return findBundled(beforeBundle(piece), values);
+  if (!isBundled(op) || isa<CollectiveOpInterface>(op))
+    return values.push_back(value);
+  for (Value operand : op->getOperands())
+    findBundled(operand, values);
+}
 
-/// Behind what lays a bundle's operands side by side (or cuts its result): the values that were bundled.
-static void unbundle(Value value, bool back, SmallVectorImpl<Value> &values) {
-  if (back && isBundled(value.getDefiningOp()) && !isa<CollectiveOpInterface>(value.getDefiningOp())) {
-    for (Value operand : value.getDefiningOp()->getOperands())
-      unbundle(operand, back, values);
-    return;
-  }
-  auto users = llvm::to_vector(llvm::make_filter_range(value.getUsers(), isBundled));
-  if (back || users.empty()) {
-    values.push_back(value);
-    return;
-  }
-  for (Operation *user : llvm::reverse(users)) // users come last first
-    unbundle(user->getResult(0), back, values);
+/// Behind what cuts a bundle's result: what became of the values that were bundled.
+static void findUnbundled(Value value, SmallVectorImpl<Value> &values) {
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : value.getUses())
+    if (isBundled(use.getOwner()))
+      uses.push_back(&use);
+  if (uses.empty())
+    return values.push_back(value);
+  for (OpOperand *use : llvm::reverse(uses)) // they come last first
+    findUnbundled(isa<graph::ConcatOp>(use->getOwner()) ? behindBundle(*use) : use->getOwner()->getResult(0),
+                  values);
 }
 
 /// The ends of all values, each said once.
@@ -255,6 +330,7 @@ static Endpoint joinEnds(ArrayRef<Value> values, llvm::function_ref<Endpoint(Val
   SmallVector<std::string> seen;
   for (Value value : values) {
     Endpoint end = endOf(value);
+    joined.identity = seen.empty() || joined.identity == end.identity ? end.identity : nullptr;
     if (llvm::is_contained(seen, end.op))
       continue;
     joined.op += (seen.empty() ? "" : " and ") + end.op;
@@ -275,8 +351,8 @@ CollectiveExplanation SpmdFacts::describe(CollectiveOpInterface op) {
   if (isBundled(op)) {
     sources.clear();
     results.clear();
-    unbundle(op.getMoved(), /*back=*/true, sources);
-    unbundle(op.getArrived(), /*back=*/false, results);
+    findBundled(op.getMoved(), sources);
+    findUnbundled(op.getArrived(), results);
   }
   c.producer = joinEnds(sources, [&](Value value) { return producerOf(value); });
   c.consumer = joinEnds(results, [&](Value value) { return consumerOf(value); });
@@ -300,148 +376,6 @@ std::vector<CollectiveExplanation> SpmdFacts::collectives() {
     if (op.communicates())
       list.push_back(describe(op));
   });
-  return list;
-}
-
-//===----------------------------------------------------------------------===//
-// Tensors
-//===----------------------------------------------------------------------===//
-
-TensorExplanation SpmdFacts::tensor(Value value, StringRef function) {
-  TensorExplanation t;
-  t.function = function.str();
-  auto type = cast<RankedTensorType>(value.getType());
-  for (int i = 0; i < type.getRank(); ++i)
-    t.dims.push_back(names.name(value, i));
-  llvm::SmallVector<int64_t> global = globalShape(type);
-  t.shape.assign(global.begin(), global.end());
-  if (auto attr = getShardingAttr(type))
-    t.sharding = toString(attr.toSharding(meshOfModule), meshOfModule);
-  auto argument = dyn_cast<BlockArgument>(value);
-  bool isState = argument && graph::argumentKind(argument) == graph::Kind::State;
-  t.bytes = isState ? graph::stateBytes(argument) : int64_t(dist::heldBytes(value));
-  return t;
-}
-
-std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t bytes) {
-  return "every rank along " + axis.name + " holds the same: " + why + "; spread over it, " +
-         std::to_string(bytes) + " bytes would be " + std::to_string((bytes + axis.size - 1) / axis.size);
-}
-
-/// "factor hidden"; by its number where nobody has named it.
-std::string SpmdFacts::factorText(ShardingRuleOpInterface op, const ShardingRule &rule, int factor) const {
-  std::string name = names.factorName(op, rule, factor);
-  return StringRef(name).starts_with("factor ") ? name : "factor " + name;
-}
-
-/// For each dimension of a result the operand that has its factor over the same axes; for each other axis,
-/// what became of it.
-std::vector<std::string> SpmdFacts::activationReasons(Value value) {
-  std::vector<std::string> reasons;
-  Operation *op = value.getDefiningOp();
-  auto ruled = dyn_cast_if_present<ShardingRuleOpInterface>(op);
-  auto attr = getShardingAttr(value.getType());
-  if (!ruled || !attr)
-    return reasons;
-  ShardingRule rule = ruled.getShardingRule();
-  Sharding sharding = attr.toSharding(meshOfModule);
-  const TensorFactors &result = rule.results[cast<OpResult>(value).getResultNumber()];
-  auto axesText = [&](ArrayRef<AxisRef> axes) {
-    std::string text;
-    for (const AxisRef &axis : axes)
-      text += (text.empty() ? "" : "+") + toString(axis, meshOfModule);
-    return text;
-  };
-  for (auto [d, dim] : llvm::enumerate(sharding.dims)) {
-    if (dim.axes.empty())
-      continue;
-    std::string text = names.name(value, int(d)) + " over " + axesText(dim.axes) + ": ", from;
-    for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
-      for (auto [i, factors] : llvm::enumerate(tensor.dims))
-        if (from.empty() && factors == result.dims[d] &&
-            getShardingAttr(operand.getType()).toSharding(meshOfModule).dims[i].axes == dim.axes)
-          from = "propagated from " + producerOf(operand).op + " through " +
-                 (factors.empty() ? "a factor of size 1" : factorText(ruled, rule, factors.front())) +
-                 " of " + opText(op);
-    reasons.push_back(text + (from.empty() ? "placed there by cost" : from));
-  }
-  if (!sharding.partial.empty())
-    reasons.push_back("partial over " + axesText(sharding.partial) +
-                      ": its sum is taken where that costs least");
-  AxisList used = sharding.usedAxes();
-  for (auto [i, axis] : llvm::enumerate(meshOfModule.axes)) {
-    AxisRef whole = wholeAxis(meshOfModule, int(i));
-    if (axis.size == 1 || llvm::any_of(used, [&](const AxisRef &other) { return other.overlaps(whole); }))
-      continue;
-    std::string why = "nobody asked for " + axis.name + " on any dimension of what it is made from";
-    for (Value operand : op->getOperands())
-      if (llvm::any_of(getShardingAttr(operand.getType()).toSharding(meshOfModule).usedAxes(),
-                       [&](const AxisRef &other) { return other.overlaps(whole); }))
-        why = "conflict lost to cost: " + producerOf(operand).op + " lies over " + axis.name +
-              ", in a dimension that " + opText(op) + " does not hand on";
-    for (Value operand : op->getOperands())
-      for (auto maker = operand.getDefiningOp<CollectiveOpInterface>(); maker;
-           maker = maker.getMoved().getDefiningOp<CollectiveOpInterface>())
-        if (llvm::any_of(maker.getGroupAxes(meshOfModule),
-                         [&](const AxisRef &other) { return other.overlaps(whole); }))
-          why = "placed by cost: " + maker->getName().stripDialect().str() + " over " + axis.name +
-                " before " + opText(op);
-    reasons.push_back(sameOnAllRanks(axis, why, arrayBytes(value.getType())));
-  }
-  return reasons;
-}
-
-std::vector<TensorExplanation> SpmdFacts::tensors(size_t activations) {
-  std::vector<TensorExplanation> list;
-  std::multimap<std::pair<std::string, SmallVector<int64_t>>, std::string>
-      gathered; // functions share weights of one name and shape
-  for (const GatheredWeight &weight : gatheredWeights(module, meshOfModule)) {
-    auto function = cast<func::FuncOp>(weight.weight.getOwner()->getParentOp());
-    gathered.emplace(std::make_pair(argumentName(weight.weight),
-                                    globalShape(cast<RankedTensorType>(weight.weight.getType()))),
-                     "in @" + function.getSymName().str() + " " + weight.text);
-  }
-  auto largestFirst = [](const TensorExplanation &a, const TensorExplanation &b) {
-    return a.bytes > b.bytes;
-  };
-  for (auto function : module.getOps<func::FuncOp>()) {
-    std::vector<TensorExplanation> arguments, values;
-    for (BlockArgument arg : function.getArguments()) {
-      if (!isa<RankedTensorType>(arg.getType()))
-        continue;
-      TensorExplanation t = tensor(arg, function.getSymName());
-      t.kind = graph::argumentKind(arg).value_or(graph::Kind::Input);
-      if (t.kind == graph::Kind::State)
-        t.bytes = graph::stateBytes(arg);
-      t.name = argumentName(arg);
-      for (auto [at, end] =
-               gathered.equal_range({t.name, globalShape(cast<RankedTensorType>(arg.getType()))});
-           at != end; ++at)
-        t.reasons.push_back(at->second);
-      if (llvm::none_of(list, [&](const TensorExplanation &known) {
-            return known.name == t.name && known.shape == t.shape;
-          }))
-        arguments.push_back(std::move(t));
-    }
-    std::vector<std::pair<int64_t, Value>> largest;
-    function.walk([&](Operation *op) {
-      if (isa<ShardingRuleOpInterface>(op) && op->getNumRegions() == 0)
-        for (Value result : op->getResults())
-          largest.push_back({-arrayBytes(result.getType()), result});
-    });
-    std::stable_sort(largest.begin(), largest.end(),
-                     [](const auto &a, const auto &b) { return a.first < b.first; });
-    largest.resize(std::min(largest.size(), activations));
-    for (auto &[size, value] : largest) {
-      TensorExplanation t = tensor(value, function.getSymName());
-      t.name = opText(value.getDefiningOp());
-      t.reasons = activationReasons(value);
-      values.push_back(std::move(t));
-    }
-    llvm::stable_sort(arguments, largestFirst);
-    list.insert(list.end(), arguments.begin(), arguments.end());
-    list.insert(list.end(), values.begin(), values.end());
-  }
   return list;
 }
 

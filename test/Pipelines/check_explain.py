@@ -1,9 +1,11 @@
-"""Every flag that an explanation suggests removes its collective, and changes what a step moves by exactly what was predicted.
+"""Every change that an explanation suggests, a flag or a sharding less in the program, removes its collective, and changes what a step moves by
+exactly what was predicted.
 
-check_explain.py FILE.mlir MESH [SHARD] -- LLM_OPT    explains FILE, applies each suggested flag by running the sharding pipeline itself, and
-    counts the collectives of both rungs spmd from their text, not by the compiler's own sums.
+check_explain.py FILE.mlir MESH [SHARD] -- LLM_OPT    explains FILE, applies each suggested change by running the sharding pipeline itself, and
+    counts the collectives of both rungs spmd from their text, not by the compiler's own sums. MESH `-`: the program has one.
 check_explain.py --info FILE    the bytes of each function in what --explain wrote to FILE are those of `OUT info --json` on standard input.
-check_explain.py DIR -- LLM_OPT    the same for each shard-*.mlir and T*.mlir of DIR and each mesh and shard of its RUN lines.
+check_explain.py DIR -- LLM_OPT    the same for each shard-*.mlir and T*.mlir of DIR and each mesh and shard of its RUN lines; of one that has its
+    mesh and shardings itself, for those.
 """
 import json
 import math
@@ -17,11 +19,12 @@ from count import moved as busiest
 
 WIDTH = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "i8": 1, "i1": 1}
 COLLECTIVE = re.compile(r"dist\.(all_gather|all_reduce|reduce_scatter|all_to_all|collective_permute|grouped_send) .*? : tensor<((?:\d+x)*)(\w+).* -> tensor<((?:\d+x)*)")
+ROWS = re.compile(r"dist\.exchange_rows .*? axes = \{([^}]*)\}.*? : \(tensor<((?:\d+x)+\w+), .*?>>, tensor<((?:\d+x)+)\w+, .*?>>, tensor<((?:\d+x)+)\w+, ")
 AXES = re.compile(r"axes = \{([^}]*)\}")
 
 
-def run(*command):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
+def run(*command, text=None):
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, input=text)
     if result.returncode != 0:
         sys.exit(f"{' '.join(command)}: {result.stderr}")
     return result
@@ -47,6 +50,11 @@ def collectives(program):
             loops.pop()
         if match := re.search(r"graph\.repeat (\d+)", line):
             loops.append({"indent": indent, "count": int(match[1]), "body": 0})
+        if match := ROWS.search(line):  # a rank's tokens have so many choices, of which each is on any rank alike
+            choices = min(math.prod(map(int, ids.split("x")[:-1])) for ids in match.groups()[2:])
+            ranks = math.prod(mesh[name] for name in re.findall(r'"(\w+)"', match[1]))
+            row = int(match[2].split("x")[-2]) * WIDTH[match[2].split("x")[-1]]
+            found.append(("exchange_rows", ", ".join(re.findall(r'"(\w+)"', match[1])), choices * row * (ranks - 1) // ranks, times()))
         if not (match := COLLECTIVE.search(line)):
             continue
         kind, shape, element, after = match.groups()
@@ -67,9 +75,49 @@ def collectives(program):
     return [(kind, axes, sent * count()) for kind, axes, sent, count in found]
 
 
+SAID = re.compile(r"\S+(?: U\w*\{\S+\}| R\{\S+\})* of (argument|result|the pin of) (\S+) \[\S+?:(\d+):(\d+)\]")
+
+
+def closing(text, at):
+    """The place behind the bracket that closes the one at `at`."""
+    depth, quoted = 0, False
+    for i in range(at, len(text)):
+        quoted ^= text[i] == '"'
+        depth += 0 if quoted else (text[i] in "([{<") - (text[i] in ")]}" or text[i] == ">" and text[i - 1] != "-")
+        if depth == 0 and text[i] in ")]}>":
+            return i + 1
+    raise ValueError("no end")
+
+
+def without(text, what, name, line, column):
+    """The program without the sharding that `what` at the place has, found by reading its text."""
+    starts = [0]
+    for row in text.split("\n"):
+        starts.append(starts[-1] + len(row) + 1)
+    at = starts[int(line) - 1] + int(column) - 1
+    if what == "the pin of":
+        pin = re.compile(r"\s*(%\w+) = dist\.constraint (%\w+)\b[^\n]*").match(text, starts[int(line) - 1])
+        text = text[:pin.start()] + text[pin.end():]
+        return re.sub(re.escape(pin[1]) + r"\b", pin[2], text)
+    if what == "result":
+        at = text.index("->", closing(text, text.index("(", at)))
+        number = int(name.split("#")[-1]) if name.isdigit() else None
+        begin = re.compile(r"dist\.sharding = #dist\.sharding<").search(text, at) if number is None else None
+        assert begin, "results by number are not told apart here"
+    else:
+        begin = re.compile(r"dist\.sharding = #dist\.sharding<").search(text, at)
+    end = closing(text, begin.end() - 1)
+    start = begin.start()
+    if text[end:end + 2] == ", ":
+        end += 2
+    elif text[start - 2:start] == ", ":
+        start -= 2
+    return text[:start] + text[end:]
+
+
 def check(opt, file, mesh, shard):
     """The number of collectives checked."""
-    options = f"mesh={mesh}" + (f" shard={shard}" if shard else "")
+    options = " ".join([f"mesh={mesh}"] * (mesh != "-") + [f"shard={shard}"] * bool(shard))
     before = collectives(run(*opt, file, f"--tessera-shard={options}").stdout)
     text = run(*opt, file, f"--tessera-explain={options}", "-o", os.devnull).stderr
     paragraphs = [p for p in re.split(r"^(?=\w+ )", text, flags=re.M) if p.startswith("collective ")]
@@ -79,29 +127,36 @@ def check(opt, file, mesh, shard):
         assert head and (head.groups() == (kind, axes) or kind == "grouped_send" == head[1]), f"{kind} over {axes} is called\n{paragraph}"
         assert int(re.search(r"times a step: (\d+) bytes", paragraph)[1]) == sent, f"{sent} bytes are sent\n{paragraph}"
         assert re.search(r"between: \S.* and \S|within: \S", paragraph) and re.search(r"disagree on: \w", paragraph), paragraph
-        flag = re.search(r"removed by: --shard=(\S+) \(new: \S+\)", paragraph)
-        assert flag, f"{file} {options}: no flag is suggested\n{paragraph}"
-        after = collectives(run(*opt, file, f"--tessera-shard=mesh={mesh} shard={flag[1]}").stdout)
+        change = re.search(r"removed by: (.*)", paragraph)[1]
+        flag, said = re.match(r"--shard=(\S+) \(new: \S+\)", change), SAID.findall(change)
+        assert flag or said, f"{file} {options}: no change is suggested\n{paragraph}"
+        program = open(file).read()
+        for one in sorted(said, key=lambda one: (-int(one[2]), -int(one[3]))):
+            program = without(program, *one)
+        given = " ".join([f"mesh={mesh}"] * (mesh != "-") + [f"shard={flag[1] if flag else shard}"] * bool(flag or shard))
+        after = collectives(run(*opt, "-", f"--tessera-shard={given}", text=program).stdout)
         count = lambda program: sum(c[:2] == (kind, axes) for c in program)
-        assert count(after) < count(before), f"--shard={flag[1]} does not remove it\n{paragraph}"
+        assert count(after) < count(before), f"{change} does not remove it\n{paragraph}"
         predicted = int(re.search(r"collective bytes ([+-]\d+)", paragraph)[1])
-        change = sum(c[2] for c in after) - sum(c[2] for c in before)
-        assert change == predicted, f"{file} {options}: the change is {change}\n{paragraph}"
-        print(f"{os.path.basename(file)} {options}: {kind} over {{{axes}}}: {flag[1]} removes it, {change:+d} bytes")
+        bytes = sum(c[2] for c in after) - sum(c[2] for c in before)
+        assert bytes == predicted, f"{file} {options}: the change is {bytes}\n{paragraph}"
+        print(f"{os.path.basename(file)} {options}: {kind} over {{{axes}}}: {change} removes it, {bytes:+d} bytes")
     return len(before)
 
 
 def runs(directory):
-    """Programs, meshes and shards of the tests beside this one. What a program annotates itself, no flag overrides."""
+    """Programs, meshes and shards of the tests beside this one."""
     for name in sorted(os.listdir(directory)):
         path = os.path.join(directory, name)
-        if not re.fullmatch(r"(shard-|T\d).*\.mlir", name) or re.search(r"^[^/]*dist\.(sharding|constraint)\b", open(path).read(), re.M):
+        if not re.fullmatch(r"(shard-|T\d).*\.mlir", name):
             continue
-        seen = set()
-        for mesh, shard in re.findall(r'RUN: llm-opt %s --tessera-shard="mesh=(\S+?)(?: shard=(\S+?))?"', open(path).read()):
+        text, seen = open(path).read(), set()
+        for mesh, shard in re.findall(r'RUN: llm-opt %s --tessera-shard="mesh=(\S+?)(?: shard=(\S+?))?"', text):
             if (mesh, shard) not in seen:
                 seen.add((mesh, shard))
                 yield path, mesh, shard
+        if re.search(r"^[^/]*dist\.mesh\b", text, re.M) and not seen and "split-file" not in text:
+            yield path, "-", ""
 
 
 def compare_with_info(path):

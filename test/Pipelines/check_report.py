@@ -113,6 +113,9 @@ def check_program(page, data, prefix, spmd):
         assert abs(float(cells[6][0]) - entry["bytes_received"]) < 1 and int(cells[7][0]) == entry["executions"]
         assert abs(float(cells[8][0]) - entry["bytes_received"] * entry["executions"]) < 1
         assert entry["why"] and entry["why"] in cells[10][1]
+        # A stage is explained before it is cut into parts.
+        silent = prefix or entry["kind"] in ("all_slice", "contribute")
+        assert silent or re.match(r"(between|within): \w", cells[11][1]), "which ops does it stand between: %r" % cells[11][1]
     for (name, cells), entry in zip(tensors, data["tensors"]):
         shape = [1] + [dim["local"] for dim in entry["dims"]]
         assert entry["bytes"] == math.prod(shape) * WIDTH[entry["element"]], entry

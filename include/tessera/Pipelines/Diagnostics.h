@@ -11,11 +11,13 @@
 
 namespace tessera {
 
-/// While it lives, keeps the first error that `context` reports instead of printing it. Warnings and remarks
-/// go to `remarks`, one line each, if that is given; notes are dropped. Safe with MLIR's threads.
+/// While it lives, keeps the first error that `context` reports instead of printing it. Remarks go to
+/// `remarks` and warnings to `warnings`, one line each, if those are given; notes are dropped. Safe with
+/// MLIR's threads.
 class DiagnosticCollector {
 public:
-  explicit DiagnosticCollector(mlir::MLIRContext &context, llvm::raw_ostream *remarks = nullptr);
+  explicit DiagnosticCollector(mlir::MLIRContext &context, llvm::raw_ostream *remarks = nullptr,
+                               llvm::raw_ostream *warnings = nullptr);
 
   /// The first error as `what (LOCATION): MESSAGE`; `what` with a sentence of its own if none was reported.
   Failure failure(const std::string &what, const std::string &where) const;
@@ -28,7 +30,7 @@ private:
   };
   std::mutex mutex;
   std::optional<Error> first;
-  llvm::raw_ostream *remarks;
+  llvm::raw_ostream *remarks, *warnings;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -1,8 +1,8 @@
 //===- Explanation.h - Why a sharded program is what it is ------*- C++ -*-===//
 //
-// Plain data: every collective with the two ops that it stands between, what it costs and the flag that would
-// remove it; every large tensor with the reason of its sharding; what a rank holds. `--explain` prints it,
-// JSON carries it, the report draws it.
+// Plain data: every collective with the two ops that it stands between, what it costs and what would
+// remove it, a flag or a sharding less in the program; every large tensor with the reason of its sharding;
+// what a rank holds. `--explain` prints it, JSON carries it, the report draws it.
 //
 // What a flag would change is never estimated: the sharding pipeline runs again with it on a copy of the
 // program, and both rungs spmd are counted. Bytes are counted as `info --json` does (docs/Manifest.md): with
@@ -37,17 +37,28 @@ struct StepTotals {
   int64_t activationBytes = 0; ///< most that is alive at once besides arguments, if nothing is fused
 };
 
-/// A change of --shard, and the whole program with it.
+/// A sharding that the program says itself.
+struct SaidSharding {
+  std::string what;     ///< `argument w`, `the pin of residual`
+  std::string where;    ///< file and line; may be empty
+  std::string sharding; ///< notation of docs/Sharding.md
+};
+
+/// A change of --shard, or of what the program says itself, and the whole program with it.
 struct Suggestion {
-  std::string items;             ///< what changes: `ffn=-`
-  std::string shard;             ///< value of --shard to give in place of the present one
-  std::vector<StepTotals> after; ///< same functions as Explanation::steps
+  std::string items;                 ///< what changes: `ffn=-`; empty: --shard stays
+  std::string shard;                 ///< value of --shard to give in place of the present one
+  std::vector<SaidSharding> leftOut; ///< to be taken out of the program; empty: it stays
+  std::vector<StepTotals> after;     ///< same functions as Explanation::steps
 };
 
 /// One side of a collective.
 struct Endpoint {
   std::string op;    ///< `linear (down)`, `argument up`, `the caller`
   std::string where; ///< file and line, or what the op was made for; may be empty
+  /// The same for the op, and all parts of one that was written out; null: several, or none. Only for
+  /// comparison.
+  const void *identity = nullptr;
 };
 
 struct CollectiveExplanation {
@@ -110,6 +121,11 @@ void print(const Explanation &explanation, llvm::raw_ostream &os);
 /// What the program of a suggestion has more or less of than the explained one, per rank: `collective bytes
 /// -12288, ..., time +39.15 us`.
 std::string priceText(const Explanation &explanation, const Suggestion &suggestion);
+/// `between: linear (down) [mlp.mlir:32:8] and add`; `within: softmax` where both ends are parts of one op
+/// that was written out.
+std::string endsText(const CollectiveExplanation &collective);
+/// What to do: `--shard=ffn=- (new: ffn=-)`, `leaving out [x/-] of argument a [f.mlir:3:5]`.
+std::string changeText(const Suggestion &suggestion);
 llvm::json::Value toJson(const Explanation &explanation);
 
 /// `tessera-explain`: prints what the sharding pipeline would do with the module, which it leaves alone.

@@ -37,11 +37,17 @@ private:
   TensorExplanation tensor(mlir::Value value, llvm::StringRef function);
 
   mlir::ModuleOp module;
+  /// Arguments that parts of a whole read, by function and identity.
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Attribute>, std::vector<std::string>> readByWhole;
   Mesh meshOfModule;
   Machine machine;
   DimNames names;
 };
 
+/// What an argument or result is called that has no name: `number 2`.
+std::string numberedName(unsigned number);
+/// What an argument of a function is called.
+std::string argumentName(mlir::BlockArgument argument);
 /// `every rank along dp holds the same: WHY; spread over it, 4096 bytes would be 2048`
 std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t bytes);
 

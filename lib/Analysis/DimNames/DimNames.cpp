@@ -178,17 +178,26 @@ std::string DimNames::name(Value value, int dim) const {
 }
 
 std::string DimNames::factorName(ShardingRuleOpInterface op, const ShardingRule &rule, int factor) const {
-  auto look = [&](ValueRange values, ArrayRef<TensorFactors> tensors) -> std::string {
-    for (auto [value, tensor] : llvm::zip(values, tensors))
-      for (auto [dim, name] : llvm::zip(tensor.dims, names(value)))
-        if (dim.size() == 1 && dim.front() == factor && !name.empty())
-          return name.str();
+  std::string place; // where it stands first, for want of a name
+  auto look = [&](ValueRange values, ArrayRef<TensorFactors> tensors, StringRef side) -> std::string {
+    for (auto [i, value, tensor] : llvm::enumerate(values, tensors)) {
+      ArrayRef<StringRef> known = names(value);
+      for (auto [d, dim] : llvm::enumerate(tensor.dims)) {
+        if (!llvm::is_contained(dim, factor))
+          continue;
+        if (dim.size() == 1 && !known.empty() && !known[d].empty())
+          return known[d].str();
+        if (place.empty())
+          place = (dim.size() == 1 ? "dimension " : "a part of dimension ") + std::to_string(d) +
+                  (values.size() == 1 ? "" : " of " + side.str() + " " + std::to_string(i));
+      }
+    }
     return "";
   };
-  std::string name = look(op->getOperands(), rule.operands);
+  std::string name = look(op->getOperands(), rule.operands, "operand");
   if (name.empty())
-    name = look(op->getResults(), rule.results);
-  return name.empty() ? "factor " + std::to_string(factor) : name;
+    name = look(op->getResults(), rule.results, "result");
+  return name.empty() ? place : name;
 }
 
 SmallVector<StringRef> DimNames::allNames() const {

@@ -28,6 +28,11 @@ static bool isOf(const Program &program, const std::string &function, const std:
          (!program.stages.empty() && llvm::StringRef(function).starts_with(explained + "_"));
 }
 
+/// `linear (up)` is called `linear`.
+static bool isCalled(llvm::StringRef op, llvm::StringRef name) {
+  return op.consume_front(name) && (op.empty() || op.starts_with(" ("));
+}
+
 void addExplanation(Program &program, const Explanation &explanation) {
   // Both list the communicating collectives in the order of the program.
   auto next = program.collectives.begin();
@@ -38,8 +43,10 @@ void addExplanation(Program &program, const Explanation &explanation) {
     });
     if (found == program.collectives.end())
       continue;
+    found->ends = endsText(explained);
     if (explained.remove) {
-      found->flag = "--shard=" + explained.remove->shard;
+      found->flag = explained.remove->leftOut.empty() ? "--shard=" + explained.remove->shard
+                                                      : changeText(*explained.remove);
       found->price = priceText(explanation, *explained.remove);
     }
     next = std::next(found);
@@ -53,7 +60,7 @@ void addExplanation(Program &program, const Explanation &explanation) {
           !llvm::equal(explained.shape, tensor.value.dims,
                        [](int64_t size, const Dim &dim) { return size == dim.global; }) ||
           (activation ? !isOf(program, tensor.function, explained.function) ||
-                            llvm::StringRef(explained.name).split(' ').first != tensor.madeBy
+                            !isCalled(explained.name, tensor.madeBy)
                       : tensor.name != explained.name) ||
           !taken.insert(&tensor).second)
         continue;

@@ -7,6 +7,7 @@
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/CacheBytes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Pipelines/Diagnostics.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -255,7 +256,7 @@ private:
 
   Node describeOp(Operation &op, int64_t executions) {
     Node node;
-    node.title = op.getName().stripDialect().str();
+    node.title = (isa<CollectiveOpInterface>(op) ? op.getName().stripDialect() : graph::knownAs(&op)).str();
     node.subject = subject(&op);
     for (mlir::Value result : op.getResults())
       node.results.push_back(describeValue(result));

@@ -47,7 +47,7 @@ struct Tensor {
   TensorKind kind = TensorKind::Activation;
   std::string name;
   std::string function; ///< of an activation; others belong to all functions
-  std::string madeBy;   ///< op name of an activation
+  std::string madeBy;   ///< what made an activation, as explanations call it
   Value value;
   std::vector<std::string> reasons = {}; ///< with --explain, of large ones: why it lies so
 };
@@ -57,10 +57,10 @@ struct Collective {
   std::string tensor; ///< whose it is: a weight, a block, a line of a program
   std::vector<AxisUse> axes;
   Value before, after;
-  double received = 0;    ///< bytes that the busiest rank receives, each execution
-  double seconds = 0;     ///< predicted, each execution
-  int64_t executions = 1; ///< each call of the function
-  std::string why;
+  double received = 0;     ///< bytes that the busiest rank receives, each execution
+  double seconds = 0;      ///< predicted, each execution
+  int64_t executions = 1;  ///< each call of the function
+  std::string why, ends;   ///< the ops that it stands between, and the dimension on which they disagree
   std::string flag, price; ///< with --explain: what would remove it, and what that changes
 };
 

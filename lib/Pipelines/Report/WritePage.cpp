@@ -326,9 +326,9 @@ private:
     std::vector<std::pair<const char *, bool>> columns = {
         {"#", true},           {"function", false},  {"kind", false}, {"axes", false},
         {"for", false},        {"tensor", false},    {"bytes", true}, {"times", true},
-        {"total bytes", true}, {"total time", true}, {"why", false}};
+        {"total bytes", true}, {"total time", true}, {"why", false},  {"between", false}};
     if (flags)
-      columns.insert(columns.end(), {{"flag to try", false}, {"what it changes", false}});
+      columns.insert(columns.end(), {{"change to try", false}, {"what it changes", false}});
     tableHead(id("collective-table"), "Collectives", program.collectives.size(), columns);
     for (auto [i, c] : llvm::enumerate(program.collectives)) {
       os << "<tr id=\"" << id("c") << i << "\"><td class=\"v\" data-v=\"" << i << "\">" << i << "</td><td>"
@@ -342,7 +342,8 @@ private:
       numeric(double(c.executions), std::to_string(c.executions));
       exact(c.received * double(c.executions));
       numeric(c.seconds * double(c.executions), timeText(c.seconds * double(c.executions)));
-      os << "<td class=\"why\">" << escape(c.why.empty() ? "no reason given" : c.why) << "</td>";
+      os << "<td class=\"why\">" << escape(c.why.empty() ? "no reason given" : c.why)
+         << "</td><td class=\"why\">" << escape(c.ends) << "</td>";
       if (flags)
         os << "<td class=\"l\">" << escape(c.flag) << "</td><td class=\"why\">" << escape(c.price) << "</td>";
       os << "</tr>\n";

@@ -33,7 +33,7 @@ public:
   llvm::ArrayRef<llvm::StringRef> names(mlir::Value value) const;
   /// Dimension `dim` of `value` by name, or `dimension 2`.
   std::string name(mlir::Value value, int dim) const;
-  /// A factor of `op` by the name of a dimension it stands in, or its letter in the rule.
+  /// A factor of `op` by the name of a dimension it stands in, or that dimension: `dimension 1 of operand 0`.
   std::string factorName(ShardingRuleOpInterface op, const ShardingRule &rule, int factor) const;
   /// Every name that some dimension has.
   llvm::SmallVector<llvm::StringRef> allNames() const;

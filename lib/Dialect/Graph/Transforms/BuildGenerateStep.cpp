@@ -2,6 +2,7 @@
 #include "GenerateStepBuilder.h"
 
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Precision.h"
 
@@ -260,15 +261,14 @@ void GenerateStepBuilder::cacheOperands(const CachedAttention &cached, Value ind
                                       cached.op->getParentRegion()->getRegionNumber(),
                                       unsigned(repeat.getBodies().size()));
     auto type = cast<RankedTensorType>(state.getType());
-    auto update =
-        CacheUpdateOp::create(builder, copy.getLoc(), type, state, operand.get(), layer, copy.getPositions());
+    Location loc = markPartOf(copy.getLoc(), "cache of attention");
+    auto update = CacheUpdateOp::create(builder, loc, type, state, operand.get(), layer, copy.getPositions());
     find(update);
     update.setRing(caches[unsigned(cache)].isRing);
     if (caches[unsigned(cache)].isInBlocks)
       update->setAttr(kHeldAttr, builder.getStringAttr(kCacheBlocks));
     state = update;
-    operand.set(
-        LayerSliceOp::create(builder, copy.getLoc(), type.clone(type.getShape().drop_front()), state, layer));
+    operand.set(LayerSliceOp::create(builder, loc, type.clone(type.getShape().drop_front()), state, layer));
   };
   redirect(cached.keyCache, copy.getKeyMutable());
   redirect(cached.valueCache, copy.getValueMutable());

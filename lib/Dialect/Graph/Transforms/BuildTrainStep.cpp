@@ -3,6 +3,7 @@
 #include "TrainStepBuilder.h"
 
 #include "tessera/Dialect/Graph/IR/CallNames.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Dialect/Graph/Transforms/Dropout.h"
 #include "tessera/Dialect/Graph/Transforms/ModelFlops.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
@@ -131,7 +132,7 @@ LogicalResult TrainStepBuilder::buildTrain() {
     if (gradient && weight.copy.value_or(0) == 0)
       known.push_back(gradient);
 
-  FloatArithmetic f{builder, loc};
+  FloatArithmetic f{builder, markPartOf(loc, "optimizer")};
   // Gradients of the loss times its scale, which is taken back in the first thing that reads them.
   Value scaled = numbers.lookup(FillSource::LossScale), inverse;
   if (scaled) {
@@ -139,7 +140,7 @@ LogicalResult TrainStepBuilder::buildTrain() {
     for (Value &gradient : known)
       gradient = f.mul(gradient, inverse);
   }
-  FloatArithmetic ofNorm{builder, nameCall(loc, "grad_norm")};
+  FloatArithmetic ofNorm{builder, nameCall(markPartOf(loc, "norm of the gradients"), "grad_norm")};
   Value loss = found->loss, squares = sumOfSquares(builder, ofNorm.loc, known);
   if (isStage) {
     loss = sumOverStages(kLossSum, loss);

@@ -1,5 +1,6 @@
 //===- Differentiate.cpp - Gradients in reverse mode ----------------------===//
 #include "tessera/Dialect/Graph/Transforms/Differentiate.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 
 #include "Differentiator.h"
 
@@ -91,9 +92,13 @@ void Differentiator::runOp(Operation *op, OpBuilder &builder, GradientSums &grad
       keepTerms(op->getOperand(unsigned(i)), made);
     gradients.add(builder, op->getLoc(), op->getOperand(unsigned(i)), gradient);
   }
-  if (StringRef name = callName(op->getLoc()); !name.empty())
-    for (Operation *made = lastOp(); made && made != before; made = made->getPrevNode())
+  const StringRef name = callName(op->getLoc());
+  for (Operation *made = lastOp(); made && made != before; made = made->getPrevNode()) {
+    if (!name.empty())
       made->setLoc(nameCall(made->getLoc(), ("gradient of " + name).str()));
+    made->setLoc(markPartOf(made->getLoc(), ("gradient of " + knownAs(op)).str(), differentiated));
+  }
+  ++differentiated;
 }
 
 namespace {

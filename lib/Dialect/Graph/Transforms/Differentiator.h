@@ -50,6 +50,7 @@ private:
   const Activity &activity;
   const Recompute &recompute;
   llvm::SmallVector<mlir::Operation *> replaced;
+  int64_t differentiated = 0; ///< ops so far
 };
 
 } // namespace tessera::graph

@@ -1,6 +1,7 @@
 //===- DrawEntry.cpp - The entry that draws tokens ------------------------===//
 #include "tessera/Dialect/Graph/Transforms/DrawEntry.h"
 
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Dialect/Graph/Transforms/SeenTokens.h"
 
 using namespace mlir;
@@ -56,6 +57,7 @@ void buildDrawEntry(func::FuncOp before, Port logits, const KeptRows &kept, cons
       function.setArgAttr(ofRows, kSlotAttr, SlotAttr::get(builder.getContext(), Slot::Whole));
   Block *entry = function.addEntryBlock();
   builder.setInsertionPointToEnd(entry);
+  loc = markPartOf(loc, "drawing of the next token"); // nobody wrote it
   ValueRange arguments = entry->getArguments();
 
   SmallVector<Value> found(arguments.drop_front(first));

@@ -1,17 +1,28 @@
 //===- GenerateEntries.cpp - @prefill, @decode, @head and @sample ---------===//
 #include "GenerateStepBuilder.h"
 
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::graph;
 
+// What the ops that are made here are known as: nobody wrote them.
+static constexpr llvm::StringLiteral kChoiceOfNext = "choice of the next token";
+static constexpr llvm::StringLiteral kRowsGoOn = "what rows go on with";
+
 /// Ids of the largest logits.
 Value GenerateStepBuilder::nextToken(Value logits) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(logits.getType()).getShape().drop_back();
-  Value key = ArgMaxKeyOp::create(builder, logits.getLoc(),
-                                  RankedTensorType::get(shape, builder.getI64Type()), logits);
-  return ArgMaxIndexOp::create(builder, logits.getLoc(), RankedTensorType::get(shape, builder.getI32Type()),
-                               key);
+  Location loc = markPartOf(logits.getLoc(), kChoiceOfNext);
+  Value key = ArgMaxKeyOp::create(builder, loc, RankedTensorType::get(shape, builder.getI64Type()), logits);
+  return ArgMaxIndexOp::create(builder, loc, RankedTensorType::get(shape, builder.getI32Type()), key);
+}
+
+/// The positions of `hidden` whose logits are wanted.
+Value GenerateStepBuilder::wantedPositions(Value hidden, Value index, Location location) {
+  return TakeOp::create(builder, markPartOf(location, "choice of positions"),
+                        positionWise.resized(tail.input, batch, 1), hidden, index);
 }
 
 /// Returns what the next stage of a pipeline takes.
@@ -39,18 +50,17 @@ void GenerateStepBuilder::buildPrefill(StringRef name, int64_t seq) {
     return endStage(function, seq, mapping);
 
   Value hidden = mapping.lookup(tail.input);
-  Value one = TakeOp::create(builder, hidden.getLoc(), positionWise.resized(tail.input, batch, 1), hidden,
-                             entry.getArgument(unsigned(inputs.size() - 1)));
+  Value one = wantedPositions(hidden, entry.getArgument(unsigned(inputs.size() - 1)), hidden.getLoc());
   mapping.map(tail.input, one);
   for (Operation *op : llvm::reverse(tail.ops))
     cloneResized(*op, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
   if (!kept.empty()) { // rows whose prompt goes on are made again by the chunk where it ends
+    Location loc = markPartOf(last.getLoc(), kRowsGoOn);
     Value all = kept.rows({entry.getArgument(0), entry.getArgument(1)}).positions;
-    Value at = TakeOp::create(builder, last.getLoc(), kept.ports().front().type, all,
+    Value at = TakeOp::create(builder, loc, kept.ports().front().type, all,
                               entry.getArgument(unsigned(inputs.size() - 1)));
-    keptValues = kept.values(rowsWhere(builder, last.getLoc(), at,
-                                       rowsAfter(builder, last.getLoc(), at, next, ends, maxSeqLen),
+    keptValues = kept.values(rowsWhere(builder, loc, at, rowsAfter(builder, loc, at, next, ends, maxSeqLen),
                                        kept.rows(keptValues)));
   }
   SmallVector<Value> values{last, next};
@@ -77,8 +87,8 @@ void GenerateStepBuilder::buildDecode() {
     return endStage(function, 1, mapping);
   Value last = mapping.lookup(logits), next = nextToken(last);
   if (!kept.empty())
-    keptValues = kept.values(
-        rowsAfter(builder, last.getLoc(), kept.rows(keptValues).positions, next, ends, maxSeqLen));
+    keptValues = kept.values(rowsAfter(builder, markPartOf(last.getLoc(), kRowsGoOn),
+                                       kept.rows(keptValues).positions, next, ends, maxSeqLen));
   end(function, {last, next},
       {gives(port(logits, Kind::Output, "logits", 1), Gives::Logits),
        gives({next.getType(), Kind::Output, "next", {"batch", "seq"}}, Gives::NextTokens)});
@@ -94,8 +104,7 @@ void GenerateStepBuilder::buildHead() {
   IRMapping mapping;
   func::FuncOp function = begin("head", Role::Logits, inputs, mapping);
   Block &entry = function.getBody().front();
-  Value one = TakeOp::create(builder, forward.getLoc(), positionWise.resized(tail.input, batch, 1),
-                             entry.getArgument(0), entry.getArgument(1));
+  Value one = wantedPositions(entry.getArgument(0), entry.getArgument(1), forward.getLoc());
   mapping.map(tail.input, one);
 
   // The tail, and what it computes from weights alone.

@@ -53,6 +53,7 @@ private:
   void cacheOperands(const CachedAttention &cached, mlir::Value index, mlir::IRMapping &mapping,
                      llvm::MutableArrayRef<mlir::Value> states);
   mlir::Value nextToken(mlir::Value logits);
+  mlir::Value wantedPositions(mlir::Value hidden, mlir::Value index, mlir::Location location);
   void endStage(mlir::func::FuncOp function, int64_t seq, mlir::IRMapping &mapping);
   Port port(mlir::Value value, Kind kind, std::string name, int64_t seq);
   Port index();

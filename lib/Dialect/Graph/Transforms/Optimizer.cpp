@@ -1,5 +1,6 @@
 //===- Optimizer.cpp ------------------------------------------------------===//
 #include "tessera/Dialect/Graph/Transforms/Optimizer.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 
 #include "FloatArithmetic.h"
 
@@ -12,7 +13,7 @@ namespace tessera::graph {
 /// AdamW (arXiv 1711.05101): moments of the gradient, corrected for their beginning at zero; decay apart from
 /// both.
 static void updateAdamW(OpBuilder &builder, Location loc, const Hyperparameters &numbers, WeightUpdate &of) {
-  FloatArithmetic f{builder, loc};
+  FloatArithmetic f{builder, markPartOf(loc, "optimizer")};
   auto number = [&](FillSource source) { return numbers.lookup(source); };
   /// beta * state + (1 - beta) * x
   auto blend = [&](Value beta, Value state, Value x) {
@@ -33,7 +34,7 @@ static void updateAdamW(OpBuilder &builder, Location loc, const Hyperparameters 
 
 /// Stochastic gradient descent with momentum, decay as a part of the gradient: torch.optim.SGD.
 static void updateSgd(OpBuilder &builder, Location loc, const Hyperparameters &numbers, WeightUpdate &of) {
-  FloatArithmetic f{builder, loc};
+  FloatArithmetic f{builder, markPartOf(loc, "optimizer")};
   auto number = [&](FillSource source) { return numbers.lookup(source); };
   Value gradient = of.gradient;
   if (of.decays)
@@ -63,7 +64,8 @@ std::string optimizerNames() {
   return llvm::join(llvm::map_range(kOptimizers, [](const Optimizer &one) { return one.name.str(); }), ", ");
 }
 
-Value clippingScale(OpBuilder &builder, Location loc, Value norm, Value clip) {
+Value clippingScale(OpBuilder &builder, Location location, Value norm, Value clip) {
+  Location loc = markPartOf(location, "clipping of gradients");
   FloatArithmetic f{builder, loc};
   Value one = f.number(1), zero = f.number(0);
   Value scale = f.min(one, f.div(clip, f.add(norm, f.number(1e-6))));

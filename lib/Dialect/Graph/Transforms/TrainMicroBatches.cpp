@@ -4,6 +4,7 @@
 
 #include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/RowNumbers.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Dialect/Graph/Transforms/Differentiate.h"
 #include "tessera/Dialect/Graph/Transforms/Documents.h"
 #include "tessera/Dialect/Graph/Transforms/Dropout.h"
@@ -49,7 +50,7 @@ IRMapping TrainStepBuilder::emitForward(Block &entry, ValueRange slices) {
 
 FailureOr<Value> TrainStepBuilder::emitLoss(IRMapping &values, Value targets, Value seed,
                                             SmallVectorImpl<LossInChunks::Gradient> &known) {
-  Location loc = markPart(nameCall(forward.getLoc(), "loss"), StepPart::Loss);
+  Location loc = markPartOf(markPart(nameCall(forward.getLoc(), "loss"), StepPart::Loss), "loss");
   Value tokenWeight = numbers.lookup(FillSource::TokenWeight);
   if (lossChunks > 1)
     return LossInChunks{positionWise, tail, logits, sizes.rows(), sizes.seq, lossChunks, targets, tokenWeight}
@@ -173,7 +174,8 @@ static void hoistCasts(RepeatOp repeat) {
 /// over micro-batches are float32, and rounded once.
 static Value exchanged(OpBuilder &builder, func::FuncOp forward, TrainedWeight &of, Value gradient) {
   BlockArgument weight = forward.getArgument(of.argument);
-  FloatArithmetic f{builder, nameCall(gradient.getLoc(), ("gradient of " + of.symbol.getSymName()).str())};
+  Location loc = nameCall(gradient.getLoc(), ("gradient of " + of.symbol.getSymName()).str());
+  FloatArithmetic f{builder, markPartOf(loc, "rounding of a gradient")};
   Type own = getElementTypeOrSelf(gradient);
   for (Operation *reader : weight.getUsers()) {
     Type chosen = reader->getNumResults() == 1 ? chosenGradientType(reader->getResult(0)) : Type();
@@ -236,8 +238,8 @@ FailureOr<MicroBatchValues> TrainStepBuilder::emitMicroBatches(Block &entry, Arr
   SmallVector<Type> types(ValueRange(inits).getTypes());
   for (Value slice : ArrayRef(yielded).drop_front(next.size()))
     types.push_back(stackOf(slice.getType()));
-  auto repeat =
-      RepeatOp::create(builder, nameCall(loc, "micro-batch"), types, sizes.microBatches, inits, read, 1);
+  auto repeat = RepeatOp::create(builder, markPartOf(nameCall(loc, "micro-batch"), "loop over micro-batches"),
+                                 types, sizes.microBatches, inits, read, 1);
   if (isStage)
     repeat->setAttr(kMicroBatchesAttr, builder.getUnitAttr());
   repeat.getBodies()[0].takeBody(bare.getBodies()[0]);

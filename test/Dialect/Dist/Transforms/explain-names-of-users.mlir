@@ -2,8 +2,8 @@
 // RUN: llm-opt %s --tessera-explain -o /dev/null 2>&1 | FileCheck %s --implicit-check-not="dimension 0" --implicit-check-not="dimension 1" --implicit-check-not="factor 0"
 
 // CHECK: tensor (f): input a [batch, hidden] of 8x8 lies [x/y]
-// CHECK-NEXT: batch over x: annotated in the program, or propagated from its users
-// CHECK-NEXT: hidden over y: annotated in the program, or propagated from its users
+// CHECK-NEXT: batch over x: annotated in the program
+// CHECK-NEXT: hidden over y: annotated in the program
 // CHECK: batch over x: propagated from argument a through factor batch of exp (a)
 dist.mesh @mesh = <["x"=2, "y"=2]>
 func.func @f(%a: tensor<8x8xf32> {graph.name = "a", dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},

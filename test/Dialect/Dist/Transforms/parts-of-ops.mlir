@@ -2,10 +2,10 @@
 // RUN: llm-opt %s --tessera-explain -o /dev/null 2>&1 | FileCheck %s --implicit-check-not="reduce reduces" --implicit-check-not=reshape
 
 // CHECK: all_reduce over {x}, [-] Umax{x} -> [-]
-// CHECK-NEXT: between: softmax (a) {{.*}} and softmax
+// CHECK-NEXT: within: softmax (a) [
 // CHECK-NEXT: disagree on: cols: softmax reduces over cols, sharded over {x}; softmax needs the maximum
 // CHECK: all_reduce over {x}, [-] U{x} -> [-]
-// CHECK-NEXT: within: softmax
+// CHECK-NEXT: within: softmax (a) [
 // CHECK-NEXT: disagree on: cols: softmax reduces over cols, sharded over {x}; softmax needs the sum
 dist.mesh @mesh = <["x"=2]>
 func.func @f(%a: tensor<8x64xf32> {graph.kind = #graph.kind<input>, graph.name = "a", graph.dims = ["rows", "cols"], dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>})

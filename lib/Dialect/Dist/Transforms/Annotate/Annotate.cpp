@@ -57,6 +57,10 @@ public:
         explainMissed(module.getLoc(), "unused-axis",
                       "axis " + axis.name + " of size " + std::to_string(axis.size) +
                           " shards no argument: ranks along it do the same work");
+    for (const auto &[item, why] : refused)
+      if (!held.count(item))
+        emitWarning(UnknownLoc::get(module.getContext()))
+            << "--shard item '" << item << "' has no effect: " << why << "; leave it out";
     return success();
   }
 
@@ -86,6 +90,8 @@ private:
       for (const AxisRef &axis : item->axes)
         used[axis.axis] = true;
       if (subject.staysWhole(d)) {
+        if (axesSize(item->axes) > 1)
+          refused[item->text] = "values that it speaks of have one position there, which cannot be spread";
         if (!wantedWhole[d])
           left.push_back(
               {d, item->axes,
@@ -99,6 +105,7 @@ private:
           if (overlapsAny(axis, sharding.dims[other].axes))
             return items.contradiction(subject, *items.find(subject, subject.dims[other]), *item, axis);
         give(d, axis);
+        held.insert(item->text);
       }
     }
     // What standard axes mean.
@@ -159,10 +166,14 @@ private:
       });
       if (llvm::all_of(item->axes, [&](const AxisRef &axis) { return mesh.axes[axis.axis].size == 1; }))
         seeded = true; // `-`: none, whatever fsdp means
-      else if (free.empty() || !giveLargest(free))
+      else if (!free.empty() && giveLargest(free))
+        held.insert(item->text);
+      else {
+        refused[item->text] = "it finds no dimension and axis that nothing else uses";
         explainMissed(subject.loc, "nothing-left",
                       subject.name.str() + ": --shard item '" + item->text +
-                          "' finds no dimension and axis that nothing else uses");
+                          "' finds no dimension and axis " + "that nothing else uses");
+      }
     } else {
       for (auto [i, meshAxis] : llvm::enumerate(mesh.axes)) {
         const StandardAxis *standard = findStandardAxis(meshAxis.name);
@@ -304,7 +315,9 @@ private:
   ShardItems items;
   HeadAxes heads;
   ReplicationRemarks whole;
-  std::map<int, bool> used; ///< by axis: something is sharded over it
+  std::map<int, bool> used;                   ///< by axis: something is sharded over it
+  std::set<std::string> held;                 ///< items that some value is sharded by
+  std::map<std::string, std::string> refused; ///< items that some value could not be sharded by, and why
 };
 
 struct AnnotatePass : public tessera::dist::impl::DistAnnotatePassBase<AnnotatePass> {

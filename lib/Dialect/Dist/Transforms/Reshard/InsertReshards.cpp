@@ -301,9 +301,11 @@ private:
     builder.setInsertionPoint(op);
     SmallVector<Value> results = op.decompose(builder, op->getOperands());
     SmallVector<Operation *> ops;
+    const std::optional<int64_t> outer = graph::partNumber(op);
+    const int64_t number = outer ? *outer : writtenOut++;
     for (Operation *made = last ? last->getNextNode() : &op->getBlock()->front(); made != op;
          made = made->getNextNode()) {
-      made->setLoc(graph::markPartOf(made->getLoc(), graph::knownAs(op)));
+      made->setLoc(graph::markPartOf(made->getLoc(), graph::knownAs(op), number));
       names.extend(made);
       ops.push_back(made);
     }
@@ -442,6 +444,7 @@ private:
   ReshardCosts &costs;
   OpBuilder builder;
   PinConflicts pins;
+  int64_t writtenOut = 0;               ///< ops so far
   DenseMap<Value, std::string> reasons; ///< why a value is partial
   DenseMap<std::tuple<Value, Type, Block *>, Value> made;
 };

@@ -1,0 +1,84 @@
+//===- WrittenShardings.cpp - What a program says of shardings ------------===//
+#include "WrittenShardings.h"
+
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/WrittenOut.h"
+#include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Pipelines/SpmdFacts.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <functional>
+
+using namespace mlir;
+
+namespace tessera {
+
+using Told = llvm::function_ref<void(WrittenSharding, std::function<void()> leaveOut)>;
+
+static std::string called(StringAttr name, unsigned number) {
+  return name ? name.getValue().str() : numberedName(number);
+}
+
+/// What a pinned value is called: by its name, else by the op that makes it.
+static std::string pinned(dist::ConstraintOp pin) {
+  Value value = pin.getInput();
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    return function
+               ? "argument " +
+                     called(function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), graph::kNameAttr),
+                            argument.getArgNumber())
+               : "what a loop hands to its body";
+  }
+  if (auto name = value.getDefiningOp<graph::NameOp>())
+    return name.getName().str();
+  if (value.getDefiningOp<dist::ConstraintOp>())
+    return "a pinned value";
+  return graph::knownAs(value.getDefiningOp()).str();
+}
+
+static void forEachWritten(ModuleOp step, Told told) {
+  for (auto function : step.getOps<func::FuncOp>()) {
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned i = argument.getArgNumber();
+      if (auto sharding = function.getArgAttrOfType<dist::ShardingAttr>(i, dist::kShardingAttr))
+        told({"argument " + called(function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr), i),
+              describeLocation(argument.getLoc()), sharding},
+             [=]() mutable { function.removeArgAttr(i, dist::kShardingAttr); });
+    }
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (auto sharding = function.getResultAttrOfType<dist::ShardingAttr>(i, dist::kShardingAttr))
+        told({"result " + called(function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr), i),
+              describeLocation(function.getLoc()), sharding},
+             [=]() mutable {
+               function.removeResultAttr(i, StringAttr::get(function.getContext(), dist::kShardingAttr));
+             });
+  }
+  step.walk([&](dist::ConstraintOp pin) {
+    told({"the pin of " + pinned(pin), describeLocation(pin.getLoc()), pin.getSharding()}, [=]() mutable {
+      pin.getResult().replaceAllUsesWith(pin.getInput());
+      pin.erase();
+    });
+  });
+}
+
+std::vector<WrittenSharding> writtenShardings(ModuleOp step) {
+  std::vector<WrittenSharding> list;
+  forEachWritten(step, [&](WrittenSharding sharding, const auto &) { list.push_back(std::move(sharding)); });
+  return list;
+}
+
+void leaveOut(ModuleOp step, const std::set<size_t> &numbers) {
+  std::vector<std::function<void()>> removals; // done last: walks go on meanwhile
+  size_t number = 0;
+  forEachWritten(step, [&](const WrittenSharding &, std::function<void()> remove) {
+    if (numbers.count(number++))
+      removals.push_back(std::move(remove));
+  });
+  for (const std::function<void()> &remove : removals)
+    remove();
+}
+
+} // namespace tessera

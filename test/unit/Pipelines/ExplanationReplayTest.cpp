@@ -1,0 +1,307 @@
+// Explanations of random programs, replayed: the ops between which a collective is said to stand hand a value
+// from one to the other, what is said to have caused it makes it go when it is taken away, and what is
+// suggested sends the bytes that were predicted.
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
+#include "tessera/Dialect/Graph/IR/Executions.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Pipelines/Explanation.h"
+#include "tessera/Pipelines/Phases.h"
+#include "tessera/Reference/RandomProgram.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <set>
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+/// Numbers every op and argument by a line of a file that does not exist.
+void numberLines(ModuleOp module) {
+  unsigned line = 0;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    op->setLoc(FileLineColLoc::get(op->getContext(), "p", ++line, 1));
+    for (Region &region : op->getRegions())
+      for (BlockArgument argument : region.getArguments())
+        argument.setLoc(FileLineColLoc::get(op->getContext(), "p", ++line, 1));
+  });
+}
+
+bool isAt(Location location, const std::string &where) {
+  auto file = dyn_cast<FileLineColLoc>(location);
+  return file && "p:" + std::to_string(file.getLine()) + ":1" == where;
+}
+
+/// One program of rung step, as its explanation sees it, and what can be asked of it.
+class Program {
+public:
+  explicit Program(ModuleOp module) : module(module) {}
+
+  Operation *opAt(const std::string &where) const {
+    Operation *found = nullptr;
+    module->walk([&](Operation *op) {
+      if (isAt(op->getLoc(), where))
+        found = op;
+    });
+    return found;
+  }
+
+  /// What hands out `value`, past names and pins, as explanations call it: an op's place, or an argument's.
+  static Location originOf(Value value) {
+    while (true) {
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        Operation *parent = argument.getOwner()->getParentOp();
+        auto flow = dyn_cast<DataFlowOpInterface>(parent);
+        Value stack;
+        if (flow)
+          for (const StackEdge &edge : flow.getStackEdges())
+            if (llvm::is_contained(edge.slices, value))
+              stack = edge.stack;
+        if (stack) {
+          value = stack;
+          continue;
+        }
+        return flow ? parent->getLoc() : argument.getLoc();
+      }
+      Operation *op = value.getDefiningOp();
+      if (!isa<graph::NameOp, dist::ConstraintOp>(op))
+        return op->getLoc();
+      value = op->getOperand(0);
+    }
+  }
+
+  static bool reads(Operation *op, const Endpoint &from) {
+    return llvm::any_of(op->getOperands(), [&](Value value) { return isAt(originOf(value), from.where); });
+  }
+
+private:
+  ModuleOp module;
+};
+
+/// The ops of a name that `op`, which makes a sum, adds up what they give: itself or before it, with nothing
+/// but sums on the way.
+void findSummed(Operation *op, StringRef name, std::set<Operation *> &found, std::set<Operation *> &seen) {
+  if (!op || !seen.insert(op).second)
+    return;
+  if (op->getName().stripDialect() == name)
+    found.insert(op);
+  for (Value operand : op->getOperands())
+    findSummed(operand.getDefiningOp(), name, found, seen);
+  for (Region &region : op->getRegions())
+    for (Operation &inner : region.front())
+      findSummed(&inner, name, found, seen);
+}
+
+/// (kind, axes) of each collective with how often it stands there, and bytes of all, in one run.
+struct Counted {
+  std::map<std::pair<std::string, std::vector<std::string>>, int> kinds;
+  int64_t bytes = 0;
+};
+
+Counted count(ModuleOp spmd) {
+  Counted counted;
+  spmd.walk([&](CollectiveOpInterface op) {
+    if (!op.communicates())
+      return;
+    const Mesh mesh = dist::getMesh(spmd).getMesh().toMesh();
+    std::vector<std::string> axes;
+    for (const AxisRef &axis : op.getGroupAxes(mesh))
+      axes.push_back(toString(axis, mesh));
+    ++counted.kinds[{op->getName().stripDialect().str(), axes}];
+    counted.bytes += graph::executionsOf(op) * dist::bytesSent(op, mesh);
+  });
+  return counted;
+}
+
+bool partition(ModuleOp step) {
+  PassManager pm(step.getContext());
+  buildPhases(pm, Rung::Sharded, Rung::Spmd, {});
+  ScopedDiagnosticHandler quiet(step.getContext(), [](Diagnostic &) { return success(); });
+  return succeeded(pm.run(step));
+}
+
+int64_t sumOf(const std::vector<StepTotals> &steps) {
+  int64_t bytes = 0;
+  for (const StepTotals &step : steps)
+    bytes += step.collectiveBytes;
+  return bytes;
+}
+
+/// Takes what the explanation names out of the program; whether it was there.
+bool takeOut(ModuleOp step, const SaidSharding &said) {
+  StringRef what = said.what;
+  bool found = false;
+  if (what.starts_with("the pin of ")) {
+    SmallVector<dist::ConstraintOp> pins;
+    step.walk([&](dist::ConstraintOp pin) {
+      if (isAt(pin.getLoc(), said.where))
+        pins.push_back(pin);
+    });
+    for (dist::ConstraintOp pin : pins) {
+      pin.getResult().replaceAllUsesWith(pin.getInput());
+      pin.erase();
+      found = true;
+    }
+    return found;
+  }
+  for (auto function : step.getOps<func::FuncOp>()) {
+    for (BlockArgument argument : function.getArguments())
+      if (what.starts_with("argument ") && isAt(argument.getLoc(), said.where) &&
+          function.getArgAttr(argument.getArgNumber(), dist::kShardingAttr)) {
+        function.removeArgAttr(argument.getArgNumber(), dist::kShardingAttr);
+        found = true;
+      }
+    if (!what.starts_with("result ") || !isAt(function.getLoc(), said.where))
+      continue;
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
+      if (what == "result " + (name ? name.getValue().str() : "number " + std::to_string(i)) &&
+          function.getResultAttr(i, dist::kShardingAttr)) {
+        function.removeResultAttr(i, StringAttr::get(step.getContext(), dist::kShardingAttr));
+        found = true;
+      }
+    }
+  }
+  return found;
+}
+
+class Replay {
+public:
+  Replay(ModuleOp step, const Explanation &explanation, uint64_t seed)
+      : step(step), explanation(explanation), seed(seed), program(step) {
+    OwningOpRef<ModuleOp> copy = cast<ModuleOp>(step->clone());
+    EXPECT_TRUE(partition(*copy));
+    before = count(*copy);
+  }
+
+  int run() {
+    for (const CollectiveExplanation &collective : explanation.collectives) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ": " + collective.kind + " over " +
+                   llvm::join(collective.axes, ",") + " " + collective.from + " -> " + collective.to +
+                   " between " + collective.producer.op + " " + collective.producer.where + " and " +
+                   collective.consumer.op + " " + collective.consumer.where + ": " + collective.dimension +
+                   ": " + collective.why);
+      checkEnds(collective);
+      checkRemoval(collective);
+      checkReduction(collective);
+    }
+    return int(explanation.collectives.size());
+  }
+
+private:
+  /// Both ends stand in the program that was written, and one reads the other.
+  void checkEnds(const CollectiveExplanation &collective) {
+    if (collective.producer.op.find(" and ") != std::string::npos ||
+        collective.consumer.op.find(" and ") != std::string::npos)
+      return; // a bundle has many
+    const StringRef producer = collective.producer.op, consumer = collective.consumer.op;
+    Operation *from = program.opAt(collective.producer.where), *to = program.opAt(collective.consumer.where);
+    if (!producer.starts_with("argument ")) {
+      ASSERT_TRUE(from);
+      EXPECT_EQ(producer.split(' ').first.str(), from->getName().stripDialect().str());
+    }
+    ASSERT_TRUE(to);
+    if (consumer == "the caller")
+      EXPECT_TRUE(isa<func::ReturnOp>(to));
+    else if (consumer == "the next iteration")
+      EXPECT_TRUE(isa<graph::YieldOp>(to));
+    else
+      EXPECT_EQ(consumer.split(' ').first.str(), to->getName().stripDialect().str());
+    EXPECT_TRUE(from == to || Program::reads(to, collective.producer));
+  }
+
+  /// Without what is named the collective is gone, and as many bytes are sent as was said.
+  void checkRemoval(const CollectiveExplanation &collective) {
+    ASSERT_FALSE(collective.searchEnded);
+    ASSERT_TRUE(collective.remove);
+    EXPECT_TRUE(collective.remove->items.empty()) << collective.remove->items;
+    OwningOpRef<ModuleOp> copy = cast<ModuleOp>(step->clone());
+    for (const SaidSharding &said : collective.remove->leftOut)
+      EXPECT_TRUE(takeOut(*copy, said)) << said.what << " " << said.where;
+    ASSERT_TRUE(partition(*copy));
+    Counted after = count(*copy);
+    const auto kind = std::make_pair(collective.kind, collective.axes);
+    EXPECT_LT(after.kinds[kind], before.kinds[kind]);
+    EXPECT_EQ(before.bytes, sumOf(explanation.steps));
+    EXPECT_EQ(after.bytes, sumOf(collective.remove->after));
+  }
+
+  /// Where a dimension is said to be summed over in pieces, nothing is left to sum up once it is whole.
+  void checkReduction(const CollectiveExplanation &collective) {
+    static const std::regex form(R"((\w+) reduces over .*?, sharded over \{(.*?)\})");
+    std::smatch match;
+    if (!std::regex_search(collective.why, match, form) || collective.why.find("; ") == std::string::npos)
+      return;
+    OwningOpRef<ModuleOp> copy = cast<ModuleOp>(step->clone());
+    Program changed(*copy);
+    std::set<Operation *> ops, seen;
+    findSummed(changed.opAt(collective.producer.where), match[1].str(), ops, seen);
+    EXPECT_FALSE(ops.empty()) << "no " << match[1] << " is summed up";
+    dist::MeshOp meshOp = dist::getMesh(*copy);
+    const Mesh mesh = meshOp.getMesh().toMesh();
+    for (Operation *op : ops)
+      for (OpOperand &operand : op->getOpOperands()) {
+        auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+        if (!type)
+          continue;
+        OpBuilder builder(op);
+        operand.set(dist::ConstraintOp::create(
+            builder, op->getLoc(), type, operand.get(),
+            dist::ShardingAttr::get(op->getContext(), "mesh", Sharding(type.getRank()), mesh)));
+      }
+    Result<Explanation> explained = explainSharding(*copy, withoutSearch());
+    ASSERT_TRUE(explained);
+    for (const CollectiveExplanation &other : explained->collectives)
+      EXPECT_FALSE(other.producer.where == collective.producer.where && other.why == collective.why &&
+                   other.consumer.where == collective.consumer.where)
+          << other.kind << " stays though " << match[1] << " reads everything whole";
+  }
+
+  static ExplainOptions withoutSearch() {
+    ExplainOptions options;
+    options.suggest = false;
+    return options;
+  }
+
+  ModuleOp step;
+  const Explanation &explanation;
+  uint64_t seed;
+  Program program;
+  Counted before;
+};
+
+TEST(ExplanationReplay, OfRandomPrograms) {
+  const char *full = std::getenv("TESSERA_FULL"), *drawn = std::getenv("TESSERA_SEED");
+  const bool isFull = full && StringRef(full) == "1";
+  const int programs = isFull ? 300 : 30;
+  // 300 programs have seeds 1 to 300 and a few more; a sample begins somewhere among them.
+  uint64_t seed = isFull ? 1 : 1 + 30 * (std::strtoull(drawn ? drawn : "1", nullptr, 10) % 10);
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<func::FuncDialect, graph::GraphDialect, dist::DistDialect>();
+  int collectives = 0;
+  for (int n = 0; n < programs; ++seed) {
+    OwningOpRef<ModuleOp> module = randomProgram(context, seed);
+    PassManager pm(&context); // what compiling folds is gone from the start, and equal ops are one
+    pm.addPass(createCanonicalizerPass());
+    pm.addPass(createCSEPass());
+    ASSERT_TRUE(succeeded(pm.run(*module)));
+    numberLines(*module);
+    Result<Explanation> explained = explainSharding(*module, {});
+    if (!explained || explained->collectives.empty())
+      continue;
+    ++n;
+    collectives += Replay(*module, *explained, seed).run();
+  }
+  std::cout << collectives << " collectives of " << programs << " programs\n";
+}
+} // namespace
