@@ -1,13 +1,15 @@
-// bench/matmul [--threads=N] [--backward]: products of SmolLM2's shapes in float32, and the streaming read
-// that bounds those with one row. Weights of a shape are copied until they fill 128 MB, and the copies take
-// turns: as in a model, no product finds its weights in a cache. Medians over rounds; read and products are
-// interleaved. Then the products of backward at GPT-2's shapes: operands read where they lie, against copies
-// that turn them lane by lane and the product of those.
+// bench/matmul [--threads=N] [--backward|--blocks]: products of SmolLM2's shapes in float32, and the
+// streaming read that bounds those with one row. Weights of a shape are copied until they fill 128 MB, and
+// the copies take turns: as in a model, no product finds its weights in a cache. Medians over rounds; read
+// and products are interleaved. Then the products of backward at GPT-2's shapes: operands read where they
+// lie, against copies that turn them lane by lane and the product of those. Then those of many rows by
+// weights in quantized blocks, against the same product of floats.
 #include "tessera/runtime/core/Wait.h"
 #include "tessera/runtime/cpu/Gemm.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -91,6 +93,61 @@ static void benchBackward(ThreadPool &pool) {
     }
 }
 
+static void benchBlocks(ThreadPool &pool) {
+  using tessera::io::DType;
+  printf("\nrows by weights in blocks, the fastest in GFLOP/s\n%5s %6s %6s", "m", "n", "k");
+  const std::vector<DType> types = {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q4_K,
+                                    DType::Q6_K, DType::FP8,  DType::MXFP4};
+  for (DType x : {DType::F32, DType::BF16}) {
+    printf(" | %6s:", x == DType::F32 ? "float" : "bf16");
+    for (DType type : types)
+      printf(" %5s", tessera::io::dtypeName(type));
+  }
+  printf("\n");
+  for (int64_t m : {16, 128, 512})
+    for (auto [n, k] : {std::pair<int64_t, int64_t>{576, 768}, {192, 768}, {1536, 768}, {768, 1536}}) {
+      printf("%5ld %6ld %6ld", long(m), long(n), long(k));
+      std::vector<float> x(size_t(m * k)), y(size_t(m * n));
+      for (size_t i = 0; i < x.size(); ++i)
+        x[i] = float(i * 7 % 23) / 16 - 0.5f;
+      const double flops = 2.0 * double(m * n * k);
+      auto rate = [&](Gemm &product, const void *rows, const void *w) {
+        double fastest = INFINITY; // other work on the machine disturbs it least
+        for (int round = 0; round < 15; ++round)
+          fastest = std::min(fastest, timed([&] { product.run(rows, w, y.data()); }));
+        return flops / fastest / 1e9;
+      };
+      for (DType xType : {DType::F32, DType::BF16}) {
+        std::vector<char> rows(size_t(tessera::io::bytesOf(xType, m * k)));
+        tessera::io::traits(xType).narrow(x.data(), m * k, rows.data());
+        PackedLayout layout(n, k, xType);
+        Memory floats(size_t(layout.bytes()), "weights");
+        std::vector<float> plain(size_t(n * k), 0.25f);
+        layout.packRows(0, n, plain.data(), floats.data());
+        Gemm ofFloats(m, n, k, {xType, xType, xType}, true, pool);
+        printf(" | %6.0f:", rate(ofFloats, rows.data(), floats.data()));
+        for (DType type : types) {
+          BlockWeight weight(n, tessera::io::BlockColumns({k}, {k}));
+          Memory held(size_t(weight.bytes(type)), "weights");
+          weight.writeHeader(type, {{0, int32_t(k)}}, held.data());
+          for (size_t i = 0; i < plain.size(); ++i)
+            plain[i] = float(i * 5 % 31) / 8 - 1.9f;
+          const int64_t rowBytes = tessera::io::bytesOf(type, k);
+          std::vector<uint8_t> file(size_t(n * rowBytes));
+          tessera::io::traits(type).narrow(plain.data(), n * k, file.data());
+          std::vector<const uint8_t *> starts;
+          for (int64_t i = 0; i < n; ++i)
+            starts.push_back(file.data() + i * rowBytes);
+          weight.writeRows(type, {{0, int32_t(k)}}, 0, n, starts.data(), held.data());
+          Gemm product(m, weight, {xType, xType, xType}, pool);
+          printf(" %5.0f", rate(product, rows.data(), held.data()));
+        }
+      }
+      printf("\n");
+      fflush(stdout);
+    }
+}
+
 int main(int argc, char **argv) {
   int threads = 2;
   for (int i = 1; i < argc; ++i)
@@ -101,6 +158,9 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i)
     if (std::string(argv[i]) == "--backward")
       return benchBackward(pool), 0;
+  for (int i = 1; i < argc; ++i)
+    if (std::string(argv[i]) == "--blocks")
+      return benchBlocks(pool), 0;
   constexpr int64_t bytes = 128 << 20;
   Memory weights(bytes, "weights");
   memset(weights.data(), 0, bytes);
@@ -134,4 +194,5 @@ int main(int argc, char **argv) {
       fflush(stdout);
     }
   benchBackward(pool);
+  benchBlocks(pool);
 }

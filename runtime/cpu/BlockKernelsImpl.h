@@ -259,22 +259,37 @@ void fewRows(const BlockUnits &w, int64_t m, const float *x, const float *sums, 
   }
 }
 
-template <typename F> void expand(const BlockUnits &w, int64_t unit, float *panel, int64_t stride) {
+// Calls use(codes, scale, offset) for sub-blocks [first, first + count) of a unit, counted through all
+// chunks.
+template <typename F, typename Use>
+TESSERA_INLINE void eachSubBlock(const BlockUnits &w, int64_t unit, int64_t first, int64_t count, Use use) {
+  if (count == 0)
+    return;
   UnitParts<F> parts(w, unit);
-  for (int64_t c = 0, block = 0; c < w.chunks; ++c)
-    for (int64_t i = 0; i < w.blocks; ++i, ++block) {
-      Vec scale[2], offset;
-      F::read(parts.scales + block * 16 * F::scaleBytes, parts.super(w, c, i), scale, offset);
-      float *to = panel + block * 32 * stride;
-      F::Codes::each(parts.codes + block * parts.codeBytes,
-                     [&](int j, Vec code) __attribute__((always_inline)) {
-                       // The product is exact, so that a sum with it is rounded once.
-                       Vec value = scale[F::scales > 1 ? j / 16 : 0] * (code - float(F::zero));
-                       if (F::hasOffset)
-                         value += offset;
-                       store(to + j * stride, value);
-                     });
-    }
+  int64_t c = first / w.blocks, i = first % w.blocks;
+  for (int64_t block = first; block < first + count; ++block) {
+    Vec scale[2], offset;
+    F::read(parts.scales + block * 16 * F::scaleBytes, parts.super(w, c, i), scale, offset);
+    use(parts.codes + block * parts.codeBytes, scale, offset);
+    if (++i == w.blocks)
+      i = 0, ++c;
+  }
+}
+
+template <typename F>
+void expand(const BlockUnits &w, int64_t unit, int64_t first, int64_t count, float *panel, int64_t stride) {
+  eachSubBlock<F>(w, unit, first, count,
+                  [&](const uint8_t *codes, const Vec *scale, const Vec &offset)
+                      __attribute__((always_inline)) {
+                        F::Codes::each(codes, [&](int j, Vec code) __attribute__((always_inline)) {
+                          // The product is exact, so that a sum with it is rounded once.
+                          Vec value = scale[F::scales > 1 ? j / 16 : 0] * (code - float(F::zero));
+                          if (F::hasOffset)
+                            value += offset;
+                          store(panel + j * stride, value);
+                        });
+                        panel += 32 * stride;
+                      });
 }
 
 template <typename F> constexpr BlockKernelSet kernelsOf = {fewRows<F>, expand<F>};

@@ -13,9 +13,6 @@ using io::BlockHeader;
 using io::BlockLayout;
 using io::DType;
 
-// More rows than this are multiplied with an expanded panel.
-constexpr int64_t kFewRows = 4;
-
 namespace {
 // One sub-block of one row, as it is held: words of codes, then scales.
 struct SubBlock {
@@ -187,7 +184,8 @@ void BlockWeight::readRow(const void *layer, int64_t i, float *out, std::vector<
   BlockUnits units = unitsOf(*this, layer, phases);
   const int64_t perChunk = units.blocks * io::kSubBlock;
   panel.resize(size_t(units.chunks * perChunk * io::kUnitRows));
-  kernelsFor(layer).expand(units, i / io::kUnitRows, panel.data(), io::kUnitRows);
+  kernelsFor(layer).expand(units, i / io::kUnitRows, 0, units.chunks * units.blocks, panel.data(),
+                           io::kUnitRows);
   std::fill_n(out, k, 0.0f);
   for (int32_t c = 0; c < header.chunks; ++c) {
     const BlockHeader::Chunk &chunk = header.of()[c];
@@ -197,9 +195,9 @@ void BlockWeight::readRow(const void *layer, int64_t i, float *out, std::vector<
   }
 }
 
-BlockProduct::BlockProduct(const BlockWeight &weight, int64_t m, int threads, bool bfloat16)
-    : weight_(weight), m_(m), panels_(size_t(threads)), bfloat16_(bfloat16 && blockPairKernels()),
-      pairPanels_(size_t(threads)) {}
+BlockProduct::BlockProduct(const BlockWeight &weight, int64_t m, ThreadPool &pool, DType x)
+    : weight_(weight), m_(m), pool_(pool), bfloat16_(x == DType::BF16 && blockPairKernels()),
+      type_(bfloat16_ ? DType::BF16 : DType::F32), scratch_(size_t(pool.size())) {}
 
 // Whether rows of x are used as they are: their columns stand where the layer's are.
 bool BlockProduct::setLayer(const void *layer) {
@@ -215,30 +213,43 @@ bool BlockProduct::setLayer(const void *layer) {
   return inPlace;
 }
 
-void BlockProduct::place(const void *layer, const float *x, int64_t rows) {
-  x_ = x;
-  if (setLayer(layer))
-    return;
-  const BlockHeader &header = BlockWeight::header(layer);
-  const int64_t perChunk = placedColumns_ / header.chunks, length = weight_.columns.length;
-  placed_.assign(size_t(rows * placedColumns_), 0.0f);
-  for (int64_t r = 0; r < rows; ++r)
-    for (int32_t c = 0; c < header.chunks; ++c)
-      std::copy_n(x + r * weight_.k + c * length, header.of()[c].count,
-                  placed_.data() + r * placedColumns_ + c * perChunk + header.of()[c].place % io::kSubBlock);
-  x_ = placed_.data();
+// What no column of the file stands at stays zero.
+void BlockProduct::placeRow(int64_t row) {
+  const BlockHeader &header = BlockWeight::header(layer_);
+  const int64_t perChunk = placedColumns_ / header.chunks, element = io::blockBytes(type_);
+  for (int32_t c = 0; c < header.chunks; ++c)
+    memcpy(placed_.data() +
+               (row * placedColumns_ + c * perChunk + header.of()[c].place % io::kSubBlock) * element,
+           given_ + (row * weight_.k + c * weight_.columns.length) * element,
+           size_t(header.of()[c].count * element));
 }
 
-// Numbers that are bfloat16 already.
-static void toPairs(const float *from, int64_t count, uint32_t *to) {
-  for (int64_t i = 0; i < count / 2; ++i) {
-    uint32_t words[2];
-    memcpy(words, from + 2 * i, sizeof words);
-    to[i] = words[0] >> 16 | (words[1] & 0xFFFF0000u);
+void BlockProduct::begin(const void *layer, const void *x, int64_t rows) {
+  const bool inPlace = setLayer(layer);
+  given_ = x_ = static_cast<const char *>(x);
+  if (!inPlace) {
+    placed_.assign(size_t(io::bytesOf(type_, rows * placedColumns_)), 0);
+    x_ = placed_.data();
   }
+  const int64_t blocks = placedColumns_ / io::kSubBlock;
+  const bool addsUp = bfloat16_ && rows > kFewRows && blockPairKernels()[typeIndex(layer)].readsSums;
+  if (addsUp)
+    sums_.resize(size_t(m_ * blocks));
+  if (inPlace && !addsUp)
+    return;
+  int64_t parts = std::clamp<int64_t>(rows * placedColumns_ / 32768, 1, pool_.size());
+  pool_.parallel(int(parts), [&](int part) {
+    Range range = splitRange(rows, parts, part);
+    for (int64_t row = range.begin; row < range.end; ++row) {
+      if (!inPlace)
+        placeRow(row);
+      if (addsUp)
+        blockPairKernels()->addUp(blocks, reinterpret_cast<const uint32_t *>(rowOfX(row)),
+                                  sums_.data() + row * blocks);
+    }
+  });
 }
 
-// Sums of x over sub-blocks; those of float32 and those of bfloat16 add up in one order.
 static float addSubBlock(const float *x) {
   float part[8] = {};
   for (int64_t e = 0; e < io::kSubBlock; e += 8)
@@ -246,104 +257,102 @@ static float addSubBlock(const float *x) {
       part[i] += x[e + i];
   return ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
 }
-static float addSubBlock(const uint32_t *pairs) {
-  float even[4] = {}, odd[4] = {};
-  for (int64_t e = 0; e < io::kSubBlock / 2; e += 4) {
-    uint32_t words[8];
-    float wide[8];
-    for (int64_t i = 0; i < 4; ++i) {
-      words[i] = pairs[e + i] << 16;
-      words[4 + i] = pairs[e + i] & 0xFFFF0000u;
-    }
-    memcpy(wide, words, sizeof wide);
-    for (int64_t i = 0; i < 4; ++i) {
-      even[i] += wide[i];
-      odd[i] += wide[4 + i];
-    }
+
+void BlockProduct::multiplyFew(const BlockUnits &units, Scratch &scratch, int64_t row, int64_t rows,
+                               float *out) {
+  const int64_t blocks = units.chunks * units.blocks;
+  auto *x = reinterpret_cast<const float *>(rowOfX(row));
+  if (bfloat16_) {
+    scratch.wide.resize(size_t(rows * placedColumns_));
+    io::traits(type_).widen(rowOfX(row), rows * placedColumns_, scratch.wide.data());
+    x = scratch.wide.data();
   }
-  return ((even[0] + even[2]) + (odd[0] + odd[2])) + ((even[1] + even[3]) + (odd[1] + odd[3]));
+  scratch.sums.resize(size_t(rows * blocks));
+  for (int64_t b = 0; b < rows * blocks; ++b)
+    scratch.sums[size_t(b)] = addSubBlock(x + b * io::kSubBlock);
+  kernelsFor(layer_).fewRows(units, rows, x, scratch.sums.data(), out, 0, units.n / io::kUnitRows);
 }
 
-void BlockProduct::addUp(int64_t row, int64_t rows) {
-  if (rows > kFewRows) {
-    if (!bfloat16_)
-      return;
-    madePairs_.resize(size_t(m_ * placedColumns_ / 2));
-    pairs_ = madePairs_.data();
-    toPairs(x_ + row * placedColumns_, rows * placedColumns_, madePairs_.data() + row * placedColumns_ / 2);
+// A panel is some sub-blocks of some units: it is expanded once, and all rows pass. Pairs are read so fast
+// that they have to stay in the nearest cache, beside a few rows of x and y; floats come from the second one
+// in time, and the fewer panels, the less often sums are read and written.
+constexpr int64_t kPairPanelBytes = 28 << 10, kFloatPanelBytes = 128 << 10;
+static_assert(kPanelRows == BlockProduct::kTileUnits * io::kUnitRows);
+
+namespace {
+// Sub-blocks [block, block + blocks) of units [unit, unit + units).
+struct Panel {
+  int64_t unit, units, block, blocks;
+};
+} // namespace
+
+// A panel comes from memory while another one is multiplied.
+static void fetchPanel(const BlockUnits &w, io::BlockParts parts, const Panel &panel) {
+  auto fetch = [](const uint8_t *from, int64_t bytes) {
+    for (int64_t line = 0; line < bytes; line += 64)
+      __builtin_prefetch(from + line, 0, 2);
+  };
+  const int64_t codes = parts.codes * io::kUnitRows, scales = parts.scales * io::kUnitRows;
+  for (int64_t u = 0; u < panel.units; ++u) {
+    const uint8_t *unit = w.units + (panel.unit + u) * w.unitBytes;
+    fetch(unit + panel.block * codes, panel.blocks * codes);
+    fetch(unit + w.chunks * w.blocks * codes + panel.block * scales, panel.blocks * scales);
   }
-  if (rows > kFewRows && !blockPairKernels()[typeIndex(layer_)].readsSums)
-    return;
-  const int64_t blocks = placedColumns_ / io::kSubBlock;
-  sums_.resize(size_t(m_ * blocks));
-  for (int64_t b = row * blocks; b < (row + rows) * blocks; ++b)
-    sums_[size_t(b)] = addSubBlock(x_ + b * io::kSubBlock);
 }
 
-void BlockProduct::begin(const void *layer, const float *x) {
-  place(layer, x, m_);
-  addUp(0, m_);
+// Calls multiply(panel) for every panel of at most `bytes`; lines: of a sub-block; behind: units of the layer
+// that follow, which are likely to be next.
+template <typename F>
+static void eachPanel(const BlockUnits &w, DType type, int64_t behind, int64_t bytes, int64_t lines,
+                      Memory &memory, F &&multiply) {
+  const int64_t units = w.n / io::kUnitRows, blocks = w.chunks * w.blocks, lineBytes = kPanelRows * 4,
+                step = bytes / (lines * lineBytes);
+  const io::BlockParts parts = io::blockParts(type);
+  if (memory.bytes() < size_t(step * lines * lineBytes))
+    memory = Memory(size_t(step * lines * lineBytes), "a panel of weights");
+  auto panelAt = [&](int64_t unit, int64_t block) {
+    int64_t most = unit < units ? units - unit : behind;
+    return Panel{unit, std::min(BlockProduct::kTileUnits, most), block, std::min(step, blocks - block)};
+  };
+  for (int64_t unit = 0; unit < units; unit += BlockProduct::kTileUnits)
+    for (int64_t block = 0; block < blocks; block += step) {
+      const Panel panel = panelAt(unit, block);
+      fetchPanel(w, parts,
+                 block + step < blocks ? panelAt(unit, block + step) : panelAt(unit + panel.units, 0));
+      multiply(panel);
+    }
 }
 
-bool BlockProduct::beginBfloat16(const void *layer, const void *x) {
-  if (!bfloat16_ || m_ <= kFewRows || !setLayer(layer))
-    return false;
-  pairs_ = static_cast<const uint32_t *>(x);
-  if (!blockPairKernels()[typeIndex(layer)].readsSums)
-    return true;
-  const int64_t blocks = placedColumns_ / io::kSubBlock;
-  sums_.resize(size_t(m_ * blocks));
-  for (int64_t b = 0; b < m_ * blocks; ++b)
-    sums_[size_t(b)] = addSubBlock(pairs_ + b * io::kSubBlock / 2);
-  return true;
-}
-
-// Rows of x and of y; units and columns of y as those of `units`.
-void BlockProduct::multiply(const BlockUnits &units, int part, int64_t row, int64_t rows, int64_t begin,
-                            int64_t end, float *y) {
+void BlockProduct::multiplyFloats(const BlockUnits &units, int64_t behind, Scratch &scratch, int64_t row,
+                                  int64_t rows, float *out) {
   const GemmKernels &kernels = gemmKernels();
-  const float *x = x_ + row * placedColumns_;
-  if (rows <= kFewRows)
-    return kernelsFor(layer_).fewRows(units, rows, x, sums_.data() + row * (placedColumns_ / io::kSubBlock),
-                                      y, begin, end);
-  if (bfloat16_)
-    return multiplyPairs(units, part, row, rows, begin, end, y);
-  const int64_t columns = units.chunks * units.blocks * io::kSubBlock, stride = kernels.panelRows;
-  std::vector<float> &panel = panels_[size_t(part)];
-  panel.resize(size_t(columns * stride));
-  for (int64_t unit = begin; unit < end;) {
-    int64_t count = std::min(stride / io::kUnitRows, end - unit);
-    for (int64_t u = 0; u < count; ++u)
-      kernelsFor(layer_).expand(units, unit + u, panel.data() + u * io::kUnitRows, stride);
-    int64_t first = unit * io::kUnitRows;
-    kernels.panelColumns(rows, columns, x, panel.data(), stride, y + first, units.n,
-                         std::min(count * io::kUnitRows, units.n - first));
-    unit += count;
-  }
+  auto *x = reinterpret_cast<const float *>(rowOfX(row));
+  auto multiply = [&](const Panel &p) {
+    auto *panel = reinterpret_cast<float *>(scratch.panel.data());
+    for (int64_t u = 0; u < p.units; ++u)
+      kernelsFor(layer_).expand(units, p.unit + u, p.block, p.blocks, panel + u * io::kUnitRows, kPanelRows);
+    kernels.panelColumns(rows, p.blocks * io::kSubBlock, x + p.block * io::kSubBlock, placedColumns_, panel,
+                         out + p.unit * io::kUnitRows, units.n, int(p.units), /*adds=*/p.block > 0);
+  };
+  eachPanel(units, DType(headerOf(layer_).type), behind, kFloatPanelBytes, io::kSubBlock, scratch.panel,
+            multiply);
 }
 
-void BlockProduct::multiplyPairs(const BlockUnits &units, int part, int64_t row, int64_t rows, int64_t begin,
-                                 int64_t end, float *y) {
+void BlockProduct::multiplyPairs(const BlockUnits &units, int64_t behind, Scratch &scratch, int64_t row,
+                                 int64_t rows, float *out) {
   const BlockPairKernels &kernels = blockPairKernels()[typeIndex(layer_)];
-  const int64_t blocks = units.chunks * units.blocks, stride = gemmKernels().panelRows;
-  const float *sums = kernels.readsSums ? sums_.data() + row * blocks : nullptr;
-  std::vector<uint32_t> &panel = pairPanels_[size_t(part)];
-  panel.resize(size_t(blocks * kernels.lines * stride));
-  for (int64_t unit = begin; unit < end;) {
-    int64_t count = std::min(stride / io::kUnitRows, end - unit);
-    for (int64_t u = 0; u < count; ++u)
-      kernels.expand(units, unit + u, panel.data() + u * io::kUnitRows, stride);
-    int64_t first = unit * io::kUnitRows;
-    kernels.columns(rows, blocks, pairs_ + row * placedColumns_ / 2, sums, panel.data(), stride, y + first,
-                    units.n, std::min(count * io::kUnitRows, units.n - first));
-    unit += count;
-  }
-}
-
-void BlockProduct::columns(int part, int64_t begin, int64_t end, float *y) {
-  std::vector<uint8_t> phases;
-  BlockUnits units = unitsOf(weight_, layer_, phases);
-  multiply(units, part, 0, m_, begin, end, y);
+  const int64_t all = units.chunks * units.blocks, words = io::kSubBlock / 2;
+  auto *x = reinterpret_cast<const uint32_t *>(rowOfX(row));
+  auto multiply = [&](const Panel &p) {
+    auto *panel = reinterpret_cast<uint32_t *>(scratch.panel.data());
+    for (int64_t u = 0; u < p.units; ++u)
+      kernels.expand(units, p.unit + u, p.block, p.blocks, panel + u * io::kUnitRows);
+    const float *sums = kernels.readsSums ? sums_.data() + row * all + p.block : nullptr;
+    kernels.columns(rows, p.blocks, x + p.block * words, placedColumns_ / 2, sums, all, panel,
+                    out + p.unit * io::kUnitRows, units.n, int(p.units), /*adds=*/p.block > 0);
+  };
+  eachPanel(units, DType(headerOf(layer_).type), behind, kPairPanelBytes, kernels.lines, scratch.panel,
+            multiply);
 }
 
 void BlockProduct::tile(int part, int64_t row, int64_t rows, int64_t begin, int64_t end, float *out) {
@@ -351,7 +360,14 @@ void BlockProduct::tile(int part, int64_t row, int64_t rows, int64_t begin, int6
   BlockUnits units = unitsOf(weight_, layer_, phases);
   units.units += begin * units.unitBytes;
   units.n = (end - begin) * io::kUnitRows; // whole units: what is behind the last row is zero
-  multiply(units, part, row, rows, 0, end - begin, out);
+  const int64_t behind = this->units() - end;
+  Scratch &scratch = scratch_[size_t(part)];
+  if (rows <= kFewRows)
+    multiplyFew(units, scratch, row, rows, out);
+  else if (bfloat16_)
+    multiplyPairs(units, behind, scratch, row, rows, out);
+  else
+    multiplyFloats(units, behind, scratch, row, rows, out);
 }
 
 } // namespace tessera::runtime

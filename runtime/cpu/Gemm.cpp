@@ -69,6 +69,15 @@ WeightFormat formatOf(io::DType type) {
   }
 }
 
+void widenAll(ThreadPool &pool, io::DType type, const void *from, int64_t count, float *to) {
+  int64_t parts = std::clamp<int64_t>(count / 32768, 1, pool.size());
+  pool.parallel(int(parts), [&](int part) {
+    Range range = splitRange(count, parts, part);
+    io::traits(type).widen(static_cast<const char *>(from) + io::bytesOf(type, range.begin),
+                           range.end - range.begin, to + range.begin);
+  });
+}
+
 // Own kernels read and write float32: what is of another type is converted.
 static bool isConverted(io::DType type) {
   if (!io::traits(type).widen || !io::traits(type).narrow || io::isQuantized(type))
@@ -91,8 +100,9 @@ struct Gemm::State {
   // where it is so already; but where there is an addend y is kept apart from it.
   std::vector<float> x, y;
   GemmEpilogue epilogue;
-  bool byColumns = false;                  // parts of y
-  std::optional<BlockProduct> blocks = {}; // W is held so
+  bool byColumns = false;                            // parts of y
+  std::optional<BlockProduct> blocks = {};           // W is held so
+  std::vector<std::vector<float>> sumsOfBlocks = {}; // of each thread
 
   void makeRows();
   bool makeParts();
@@ -101,9 +111,11 @@ struct Gemm::State {
   Range partOfColumns(int64_t part) const;
   const float *rowsOfX(const void *given);
   void runParts(const void *x, const void *w, void *y, const void *addend);
+  int64_t threadsFor(int64_t units, int64_t bytes) const;
+  void runBlocks(const void *x, const void *w, void *y, const void *bias, const void *addend);
 
-  // columns [begin, end) of row i of the sums
-  void finishRow(float *row, int64_t i, int64_t begin, int64_t end, const void *bias,
+  // sums: columns [begin, end) of row i
+  void finishRow(float *sums, int64_t i, int64_t begin, int64_t end, const void *bias,
                  const void *addend) const;
 };
 
@@ -119,7 +131,7 @@ static float applied(ProductFunction function, float x) {
   return x;
 }
 
-void Gemm::State::finishRow(float *row, int64_t i, int64_t begin, int64_t end, const void *bias,
+void Gemm::State::finishRow(float *sums, int64_t i, int64_t begin, int64_t end, const void *bias,
                             const void *addend) const {
   constexpr int64_t step = 256;
   float widened[step];
@@ -129,7 +141,7 @@ void Gemm::State::finishRow(float *row, int64_t i, int64_t begin, int64_t end, c
       int64_t count = std::min(step, end - at);
       io::traits(types.y).widen(static_cast<const char *>(array) + (first + at) * bytes, count, widened);
       for (int64_t j = 0; j < count; ++j)
-        row[at + j] += widened[j];
+        sums[at - begin + j] += widened[j];
     }
   };
   if (epilogue.addend)
@@ -137,8 +149,8 @@ void Gemm::State::finishRow(float *row, int64_t i, int64_t begin, int64_t end, c
   if (epilogue.bias)
     add(bias, 0);
   if (epilogue.function != ProductFunction::None)
-    for (int64_t j = begin; j < end; ++j)
-      row[j] = applied(epilogue.function, row[j]);
+    for (int64_t j = 0; j < end - begin; ++j)
+      sums[j] = applied(epilogue.function, sums[j]);
 }
 
 // oneDNN begins its sums with what y holds: that is an addend of float32. Of a 16-bit one it would know no
@@ -159,11 +171,11 @@ Range Gemm::State::partOfColumns(int64_t part) const {
   return {std::min(units.begin * kColumnUnit, n), std::min(units.end * kColumnUnit, n)};
 }
 
-// What own kernels need of x and y.
+// What own kernels need of x and y; of blocks they keep y themselves.
 void Gemm::State::makeRows() {
-  if (isConverted(types.x) || transposed.x)
+  if ((isConverted(types.x) && !(blocks && blocks->takesBfloat16())) || transposed.x)
     x.resize(size_t(m * k));
-  if (isConverted(types.y) || epilogue.addend)
+  if ((isConverted(types.y) || epilogue.addend) && !blocks)
     y.resize(size_t(m * n));
 }
 
@@ -247,7 +259,8 @@ Gemm::Gemm(int64_t m, const BlockWeight &weight, GemmTypes types, ThreadPool &po
                        {},
                        {},
                        epilogue}) {
-  state_->blocks.emplace(weight, m, pool.size(), types.x == io::DType::BF16);
+  state_->blocks.emplace(weight, m, pool, xTransposed ? io::DType::F32 : types.x);
+  state_->sumsOfBlocks.resize(size_t(pool.size()));
   state_->makeRows();
 }
 
@@ -278,7 +291,7 @@ const float *Gemm::State::rowsOfX(const void *given) {
   if (x.empty())
     return static_cast<const float *>(given);
   if (!transposed.x) {
-    io::traits(types.x).widen(given, m * k, x.data());
+    widenAll(pool, types.x, given, m * k, x.data());
     return x.data();
   }
   int64_t bytes = io::blockBytes(types.x);
@@ -295,6 +308,40 @@ const float *Gemm::State::rowsOfX(const void *given) {
   return x.data();
 }
 
+// A thread is worth about a microsecond: 64 KiB of weights.
+int64_t Gemm::State::threadsFor(int64_t units, int64_t bytes) const {
+  return std::max<int64_t>(std::min<int64_t>({int64_t(pool.size()), units, 1 + bytes / (64 << 10)}), 1);
+}
+
+// Every thread adds up some columns at a time in memory of its own, which few rows have for all of them, and
+// writes them to y while they are near.
+void Gemm::State::runBlocks(const void *x, const void *w, void *y, const void *bias, const void *addend) {
+  blocks->begin(w, this->x.empty() ? x : rowsOfX(x), m);
+  const int64_t units = blocks->units(), parts = threadsFor(units, blocks->bytes() * 2),
+                yBytes = io::blockBytes(types.y);
+  pool.parallel(int(parts), [&](int part) {
+    Range mine = splitRange(units, parts, part);
+    const int64_t step = m <= BlockProduct::kFewRows ? units : BlockProduct::kTileUnits;
+    std::vector<float> &scratch = sumsOfBlocks[size_t(part)];
+    for (int64_t unit = mine.begin; unit < mine.end; unit += step) {
+      const int64_t last = std::min(unit + step, mine.end), stride = (last - unit) * io::kUnitRows,
+                    begin = unit * io::kUnitRows, end = std::min(last * io::kUnitRows, n);
+      // One row in whole units needs no other place than its own.
+      const bool inPlace = m == 1 && types.y == io::DType::F32 && !epilogue.addend && end - begin == stride;
+      scratch.resize(inPlace ? 0 : size_t(m * stride));
+      float *sums = inPlace ? static_cast<float *>(y) + begin : scratch.data();
+      blocks->tile(part, 0, m, unit, last, sums);
+      for (int64_t i = 0; i < m; ++i) {
+        float *row = sums + i * stride;
+        if (!epilogue.empty())
+          finishRow(row, i, begin, end, bias, addend);
+        if (!inPlace)
+          io::traits(types.y).narrow(row, end - begin, static_cast<char *>(y) + (i * n + begin) * yBytes);
+      }
+    }
+  });
+}
+
 void Gemm::run(const void *x, const void *w, void *y, const void *bias, const void *addend) {
   State &s = *state_;
   int64_t yBytes = io::blockBytes(s.types.y);
@@ -304,21 +351,16 @@ void Gemm::run(const void *x, const void *w, void *y, const void *bias, const vo
   }
   if (!s.parts.empty())
     return s.runParts(x, w, y, addend);
-  bool ready = s.blocks && !s.transposed.x && s.types.x == io::DType::BF16 && s.blocks->beginBfloat16(w, x);
-  const float *wideX = ready ? nullptr : s.rowsOfX(x);
+  if (s.blocks)
+    return s.runBlocks(x, w, y, bias, addend);
+  const float *wideX = s.rowsOfX(x);
   float *wideY = s.y.empty() ? static_cast<float *>(y) : s.y.data();
   const GemmKernelSet &kernels = gemmKernels()[s.format];
-  int64_t perUnit = s.packed || s.transposed.w ? 16 : 1, units = (s.n + perUnit - 1) / perUnit;
-  if (s.blocks && !ready)
-    s.blocks->begin(w, wideX);
-  // A thread is worth about a microsecond: 64 KiB of weights.
-  int64_t bytes = s.blocks ? s.blocks->bytes() * 2 : s.n * s.k * io::blockBytes(s.types.w);
-  int64_t parts = std::min<int64_t>({int64_t(s.pool.size()), units, 1 + bytes / (64 << 10)});
-  s.pool.parallel(int(std::max<int64_t>(parts, 1)), [&](int part) {
-    Range r = splitRange(units, std::max<int64_t>(parts, 1), part);
-    if (s.blocks)
-      s.blocks->columns(part, r.begin, r.end, wideY);
-    else if (s.packed)
+  int64_t perUnit = s.packed || s.transposed.w ? 16 : 1, units = (s.n + perUnit - 1) / perUnit,
+          parts = s.threadsFor(units, s.n * s.k * io::blockBytes(s.types.w));
+  s.pool.parallel(int(parts), [&](int part) {
+    Range r = splitRange(units, parts, part);
+    if (s.packed)
       kernels.packedColumns(s.weight, w, s.m, wideX, wideY, r.begin, r.end);
     else if (s.transposed.w)
       kernels.transposedColumns(s.m, s.n, s.k, wideX, w, wideY, r.begin, r.end);
@@ -327,7 +369,7 @@ void Gemm::run(const void *x, const void *w, void *y, const void *bias, const vo
     int64_t begin = r.begin * perUnit, end = std::min(r.end * perUnit, s.n);
     if (!s.epilogue.empty())
       for (int64_t i = 0; i < s.m && begin < end; ++i)
-        s.finishRow(wideY + i * s.n, i, begin, end, bias, addend);
+        s.finishRow(wideY + i * s.n + begin, i, begin, end, bias, addend);
     if (s.y.empty())
       return;
     for (int64_t i = 0; i < s.m && begin < end; ++i)

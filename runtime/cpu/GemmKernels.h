@@ -37,11 +37,10 @@ struct GemmKernels {
 
   // Of types of blocks, in the order of io::DType from Q8_0 on.
   BlockKernelSet blocks[13];
-  // Rows of a panel that go through one tile: a multiple of 16.
-  int panelRows;
-  // y[r, 0..columns) = x[r, :] . panel for m rows: panel[i * stride + column], columns <= panelRows.
-  void (*panelColumns)(int64_t m, int64_t k, const float *x, const float *panel, int64_t stride, float *y,
-                       int64_t ldy, int64_t columns);
+  // y[r, 0..16 vectors) = x[r, :] . panel[:, 0..16 vectors) for m rows, added to what y has if `adds`; panel
+  // is [k, kPanelRows].
+  void (*panelColumns)(int64_t m, int64_t k, const float *x, int64_t ldx, const float *panel, float *y,
+                       int64_t ldy, int vectors, bool adds);
 };
 
 // All that this machine runs, the fastest last.

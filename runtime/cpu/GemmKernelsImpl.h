@@ -80,14 +80,19 @@ struct F16 {
   static void packed(const Element *p, Vec *w) { w[0] = row(p); }
 };
 
-// y[r, 0..16 V) = x[r, :] . w[:, 0..16 V): w has rows of `stride` groups, one for each group of k. R * V
-// accumulators stay in registers. Each sum goes through k in order, so that a row's result depends on nothing
-// but the row: not on how many rows there are, on its place among them, or on which columns a thread has.
+// y[r, 0..16 V) = x[r, :] . w[:, 0..16 V), added to whole vectors of y if `adds`: w has rows of `stride`
+// groups, one for each group of k. R * V accumulators stay in registers. Each sum goes through k in order, so
+// that a row's result depends on nothing but the row: not on how many rows there are, on its place among
+// them, or on which columns a thread has.
 template <typename W, int R, int V>
 void tile(const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k, float *y,
-          int64_t ldy, int64_t columns) {
+          int64_t ldy, int64_t columns, bool adds) {
   constexpr int G = W::group;
   Vec acc[R][V] = {};
+  if (adds)
+    for (int r = 0; r < R; ++r)
+      for (int v = 0; v < V; ++v)
+        acc[r][v] = load(y + r * ldy + v * 16);
   Vec b[G];
   int64_t i = 0;
   for (; i + G <= k; i += G)
@@ -129,21 +134,21 @@ inline int64_t vectorsFor(int64_t m) {
 // m <= R rows.
 template <typename W, int R, int V>
 void someRows(int64_t m, const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k,
-              float *y, int64_t ldy, int64_t columns) {
+              float *y, int64_t ldy, int64_t columns, bool adds) {
   if (m == R)
-    return tile<W, R, V>(x, ldx, w, stride, k, y, ldy, columns);
+    return tile<W, R, V>(x, ldx, w, stride, k, y, ldy, columns, adds);
   if constexpr (R > 1)
-    someRows<W, R - 1, V>(m, x, ldx, w, stride, k, y, ldy, columns);
+    someRows<W, R - 1, V>(m, x, ldx, w, stride, k, y, ldy, columns, adds);
 }
 
 // As many rows in each tile as in the others, or one more: two would cost as much as four.
 template <typename W, int V>
 void tileRows(int64_t m, const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k,
-              float *y, int64_t ldy, int64_t columns) {
+              float *y, int64_t ldy, int64_t columns, bool adds) {
   constexpr int fitting = mostAccumulators / V, R = fitting < 1 ? 1 : fitting < mostRows ? fitting : mostRows;
   for (int64_t tiles = (m + R - 1) / R; tiles > 0; --tiles) {
     int64_t rows = (m + tiles - 1) / tiles;
-    someRows<W, R, V>(rows, x, ldx, w, stride, k, y, ldy, columns);
+    someRows<W, R, V>(rows, x, ldx, w, stride, k, y, ldy, columns, adds);
     m -= rows, x += rows * ldx, y += rows * ldy;
   }
 }
@@ -151,11 +156,11 @@ void tileRows(int64_t m, const float *x, int64_t ldx, const typename W::Element 
 // `count` vectors, at most V.
 template <typename W, int V>
 void tileColumns(int64_t count, int64_t m, const float *x, int64_t ldx, const typename W::Element *w,
-                 int64_t stride, int64_t k, float *y, int64_t ldy, int64_t columns) {
+                 int64_t stride, int64_t k, float *y, int64_t ldy, int64_t columns, bool adds = false) {
   if (count == V)
-    return tileRows<W, V>(m, x, ldx, w, stride, k, y, ldy, columns);
+    return tileRows<W, V>(m, x, ldx, w, stride, k, y, ldy, columns, adds);
   if constexpr (V > 1)
-    tileColumns<W, V - 1>(count, m, x, ldx, w, stride, k, y, ldy, columns);
+    tileColumns<W, V - 1>(count, m, x, ldx, w, stride, k, y, ldy, columns, adds);
 }
 
 template <typename W>
@@ -254,9 +259,14 @@ void transposedColumns(int64_t m, int64_t n, int64_t k, const float *x, const vo
 #if defined(TESSERA_ISA) // some files add kernels of their own instead
 namespace tessera::runtime {
 
-static void panelColumns(int64_t m, int64_t k, const float *x, const float *panel, int64_t stride, float *y,
-                         int64_t ldy, int64_t columns) {
-  tileColumns<F32, 4>((columns + 15) / 16, m, x, k, panel, stride, k, y, ldy, columns);
+static void panelColumns(int64_t m, int64_t k, const float *x, int64_t ldx, const float *panel, float *y,
+                         int64_t ldy, int vectors, bool adds) {
+  int64_t most = vectorsFor(m);
+  for (int64_t first = 0, count; first < vectors; first += count) {
+    count = vectors - first < most ? vectors - first : most;
+    tileColumns<F32, mostVectors>(count, m, x, ldx, panel + first * 16, kPanelRows, k, y + first * 16, ldy,
+                                  count * 16, adds);
+  }
 }
 
 extern const GemmKernels TESSERA_ISA;
@@ -267,8 +277,8 @@ const GemmKernels TESSERA_ISA = {
     {kernelsOf<HeldQ8_0>, kernelsOf<HeldQ4_1>, kernelsOf<HeldQ4_0>, kernelsOf<HeldQ5_0>, kernelsOf<HeldQ5_1>,
      kernelsOf<HeldQ4_K>, kernelsOf<HeldQ5_K>, kernelsOf<HeldQ6_K>, kernelsOf<HeldMXFP4>, kernelsOf<HeldFP8>,
      kernelsOf<HeldINT4<32>>, kernelsOf<HeldINT4<64>>, kernelsOf<HeldINT4<128>>},
-    16 * mostVectors,
     panelColumns};
+static_assert(kPanelRows == 16 * mostVectors);
 
 } // namespace tessera::runtime
 #endif

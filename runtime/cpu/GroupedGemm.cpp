@@ -16,10 +16,8 @@ namespace {
 constexpr int64_t kUnit = io::kUnitRows;
 // Reading a unit of W, in what it costs to multiply one row of x with it.
 constexpr int64_t kReadCost = 4;
-// So few rows have small results.
-constexpr int64_t kFewRows = 4;
-// Units whose results a thread keeps before it writes them: a panel of blocks.
-constexpr int64_t kTileUnits = 4;
+// So few rows have small results. Of more a thread keeps those of so many units before it writes them.
+constexpr int64_t kFewRows = BlockProduct::kFewRows, kTileUnits = BlockProduct::kTileUnits;
 
 // One group that has rows. Units are numbers of W's.
 struct Group {
@@ -49,11 +47,11 @@ struct GroupedGemm::State {
 
   bool sharesUnits() const { return packed || blocks; } // a plain matrix has units of its own
   void makeRows();
-  const float *rowsOfX(const void *x, int64_t rows);
+  const void *rowsOfX(const void *x, int64_t rows);
   int64_t findBusy(const int32_t *starts);
-  void multiply(int part, const Group &group, int64_t begin, int64_t end, const float *x, const void *w,
+  void multiply(int part, const Group &group, int64_t begin, int64_t end, const void *x, const void *w,
                 void *y);
-  void sumsOf(int part, const Group &group, int64_t begin, int64_t end, const float *x, const void *w);
+  void sumsOf(int part, const Group &group, int64_t begin, int64_t end, const void *x, const void *w);
 };
 
 GroupedGemm::GroupedGemm(int64_t groups, int64_t m, int64_t n, int64_t k, GemmTypes types, bool packed,
@@ -67,7 +65,7 @@ GroupedGemm::GroupedGemm(int64_t groups, int64_t m, int64_t n, int64_t k, GemmTy
 GroupedGemm::GroupedGemm(int64_t groups, int64_t m, const BlockWeight &weight, GemmTypes types,
                          ThreadPool &pool)
     : state_(new State{groups, m, weight.n / groups, weight.k, types, pool, WeightFormat::F32}) {
-  state_->blocks.emplace(weight, m, pool.size(), types.x == io::DType::BF16);
+  state_->blocks.emplace(weight, m, pool, types.x);
   state_->makeRows();
 }
 
@@ -79,7 +77,7 @@ const char *GroupedGemm::implementation() const {
 }
 
 void GroupedGemm::State::makeRows() {
-  if (types.x != io::DType::F32)
+  if (types.x != io::DType::F32 && !(blocks && blocks->takesBfloat16()))
     wideX.resize(size_t(m * k));
   tiles.resize(size_t(pool.size()));
 }
@@ -108,27 +106,26 @@ int64_t GroupedGemm::State::findBusy(const int32_t *starts) {
   return all;
 }
 
-// x as rows of float32.
-const float *GroupedGemm::State::rowsOfX(const void *x, int64_t rows) {
+// x as rows of float32, or as they are for kernels that read them.
+const void *GroupedGemm::State::rowsOfX(const void *x, int64_t rows) {
   if (wideX.empty())
-    return static_cast<const float *>(x);
-  int64_t bytes = io::blockBytes(types.x);
-  int64_t parts = std::clamp<int64_t>(rows * k / 32768, 1, pool.size());
-  pool.parallel(int(parts), [&](int part) {
-    Range range = splitRange(rows * k, parts, part);
-    io::traits(types.x).widen(static_cast<const char *>(x) + range.begin * bytes, range.end - range.begin,
-                              wideX.data() + range.begin);
-  });
+    return x;
+  widenAll(pool, types.x, x, rows * k, wideX.data());
   return wideX.data();
 }
 
 // Sums of a group's rows and its units [begin, end), into the thread's tile.
-void GroupedGemm::State::sumsOf(int part, const Group &group, int64_t begin, int64_t end, const float *x,
+void GroupedGemm::State::sumsOf(int part, const Group &group, int64_t begin, int64_t end, const void *x,
                                 const void *w) {
   Tile &tile = tiles[size_t(part)];
-  const GemmKernelSet &kernels = gemmKernels()[format];
-  const float *from = x + group.row * k;
   tile.first = 0;
+  if (blocks) {
+    tile.stride = (end - begin) * kUnit;
+    tile.sums.resize(size_t(group.rows * tile.stride));
+    return blocks->tile(part, group.row, group.rows, begin, end, tile.sums.data());
+  }
+  const GemmKernelSet &kernels = gemmKernels()[format];
+  const float *from = static_cast<const float *>(x) + group.row * k;
   if (packed) {
     // From the block of rows on in which the units begin.
     int64_t perBlock = packed->block / kUnit, block = begin / perBlock;
@@ -142,19 +139,16 @@ void GroupedGemm::State::sumsOf(int part, const Group &group, int64_t begin, int
                           tile.stride / kUnit);
     return;
   }
-  tile.stride = (end - begin) * kUnit;
-  tile.sums.resize(size_t(group.rows * tile.stride));
-  if (blocks)
-    return blocks->tile(part, group.row, group.rows, begin, end, tile.sums.data());
   int64_t column = begin * kUnit, count = std::min(end * kUnit, n) - column;
   tile.stride = count;
+  tile.sums.resize(size_t(group.rows * tile.stride));
   kernels.plainColumns(group.rows, count, k, from,
                        static_cast<const char *>(w) + io::bytesOf(types.w, (group.column + column) * k),
                        tile.sums.data(), 0, count);
 }
 
 // The same for any number of units, rounded into y: of each unit the columns that are the group's.
-void GroupedGemm::State::multiply(int part, const Group &group, int64_t begin, int64_t end, const float *x,
+void GroupedGemm::State::multiply(int part, const Group &group, int64_t begin, int64_t end, const void *x,
                                   const void *w, void *y) {
   const Tile &tile = tiles[size_t(part)];
   int64_t yBytes = io::blockBytes(types.y), own = sharesUnits() ? group.column : 0;
@@ -174,12 +168,9 @@ void GroupedGemm::State::multiply(int part, const Group &group, int64_t begin, i
 void GroupedGemm::run(const void *x, const void *w, const int32_t *starts, void *y) {
   State &s = *state_;
   int64_t cost = s.findBusy(starts), rows = starts[s.groups];
-  const float *wideX = s.rowsOfX(x, rows);
-  if (s.blocks && !s.busy.empty()) {
-    s.blocks->place(w, wideX, rows);
-    for (const Group &group : s.busy)
-      s.blocks->addUp(group.row, group.rows);
-  }
+  const void *given = s.rowsOfX(x, rows);
+  if (s.blocks && !s.busy.empty())
+    s.blocks->begin(w, given, rows);
   // A thread is worth about a microsecond: 64 KiB of weights that are read for one row.
   int64_t perThread = (64 << 10) * (kReadCost + 1) / (kUnit * 4 * std::max<int64_t>(s.k, 1)) + 1;
   int64_t parts = std::clamp<int64_t>(cost / perThread, 1, s.pool.size());
@@ -194,7 +185,7 @@ void GroupedGemm::run(const void *x, const void *w, const int32_t *starts, void 
       };
       int64_t begin = unitAt(mine.begin), end = unitAt(mine.end);
       if (begin < end)
-        s.multiply(part, group, group.unit + begin, group.unit + end, wideX, w, y);
+        s.multiply(part, group, group.unit + begin, group.unit + end, given, w, y);
     }
     // What no group has.
     Range left = splitRange(s.m - rows, parts, part);

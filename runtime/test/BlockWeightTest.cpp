@@ -136,7 +136,9 @@ TEST(BlockWeight, EveryInstructionSetExpandsToTheSameBits) {
       sums[size_t(c / 32)] += x[size_t(c)] = float(c % 17) - 8;
     for (const GemmKernels *set : runnableKernels()) {
       const BlockKernelSet &kernels = set->blocks[int(type) - int(DType::Q8_0)];
-      kernels.expand(units, 0, panel.data(), 16);
+      // In two parts.
+      kernels.expand(units, 0, 0, 3, panel.data(), 16);
+      kernels.expand(units, 0, 3, layout.blocks - 3, panel.data() + 3 * 32 * 16, 16);
       kernels.fewRows(units, 1, x.data(), sums.data(), y.data(), 0, 1);
       for (int64_t i = 0; i < n; ++i) {
         double sum = 0, size = 0;

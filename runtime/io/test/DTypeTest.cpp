@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -197,11 +198,20 @@ TEST(Narrow, RoundsToNearestWithTiesToEven) {
   EXPECT_EQ(half(0x1.8p-25f), 0x1p-24f);
   EXPECT_EQ(half(0x1.ffffp-15f), 0x1p-14f); // the largest subnormal rounds up to a normal number
   EXPECT_TRUE(std::isnan(half(NAN)));
-  auto bfloat = [](float x) { return bfloat16ToFloat(floatToBfloat16(x)); };
+  auto bfloat = [](float x) {
+    std::vector<float> values(17, x); // a vector of 16 and one alone
+    std::vector<uint16_t> out(17);
+    traits(DType::BF16).narrow(values.data(), 17, out.data());
+    EXPECT_EQ(out[0], floatToBfloat16(x)) << x;
+    EXPECT_EQ(out[16], floatToBfloat16(x)) << x;
+    return bfloat16ToFloat(out[0]);
+  };
   EXPECT_EQ(bfloat(1 + 0x1p-8f), 1.0f);
   EXPECT_EQ(bfloat(1 + 0x3p-8f), 1 + 0x1p-6f);
   EXPECT_EQ(bfloat(3.4e38f), INFINITY);
+  EXPECT_EQ(bfloat(0x1.8p-133f), 0x1p-132f); // subnormal
   EXPECT_TRUE(std::isnan(bfloat(NAN)));
+  EXPECT_TRUE(std::isnan(bfloat(std::numeric_limits<float>::signaling_NaN())));
 }
 
 TEST(Pack, PutsGroupsOfARowSideBySide) {

@@ -3,6 +3,7 @@
 #ifndef TESSERA_RUNTIME_CPU_BLOCKWEIGHT_H
 #define TESSERA_RUNTIME_CPU_BLOCKWEIGHT_H
 
+#include "tessera/runtime/core/Memory.h"
 #include "tessera/runtime/core/ThreadPool.h"
 #include "tessera/runtime/io/BlockLayout.h"
 
@@ -34,45 +35,50 @@ public:
   void readRow(const void *layer, int64_t i, float *out, std::vector<float> &panel) const;
 };
 
-// y[m, n] = x[m, k] . w^T, x and y rows of float32. `bfloat16`: all numbers of x are of that type, and many
-// rows may be multiplied so, with the codes of the blocks.
+// y[m, n] = x[m, k] . w^T, in sums of float32. Rows of x are float32, or bfloat16 as they are where the CPU
+// multiplies that with codes of blocks: takesBfloat16().
 class BlockProduct {
 public:
-  BlockProduct(const BlockWeight &weight, int64_t m, int threads, bool bfloat16 = false);
-  // Once a call, by one thread: `x` as the threads read it.
-  void begin(const void *layer, const float *x);
-  // The same of rows of bfloat16 that need no other form; false: begin() has to be called.
-  bool beginBfloat16(const void *layer, const void *x);
+  // `x`: the type of its rows, BF16 if they may be given so. m: the most of them.
+  BlockProduct(const BlockWeight &weight, int64_t m, ThreadPool &pool, io::DType x);
+  bool takesBfloat16() const { return bfloat16_; }
+  // Once a call, before tiles of it: x's first `rows` rows.
+  void begin(const void *layer, const void *x, int64_t rows);
   int64_t units() const { return (weight_.n + io::kUnitRows - 1) / io::kUnitRows; }
   int64_t bytes() const { return bytes_; } // of the layer
-  // Columns [16 begin, 16 end) of y; by thread `part`.
-  void columns(int part, int64_t begin, int64_t end, float *y);
-
-  // Of some rows of x apart from the others, for products by group (GroupedGemm.h). Instead of begin():
-  // place() once, of x's first `rows` rows; then addUp() of each stretch of rows that tile() is asked for.
-  void place(const void *layer, const float *x, int64_t rows);
-  void addUp(int64_t row, int64_t rows);
   // Rows [row, row + rows) of x times rows [16 begin, 16 end) of w: out [rows, 16 (end - begin)]; by thread
-  // `part`.
+  // `part`. A row's sums go through the columns in order, and how they are split depends on `rows` alone.
   void tile(int part, int64_t row, int64_t rows, int64_t begin, int64_t end, float *out);
 
+  // So few rows are multiplied as their weights are read, for all units that a thread has. More go through
+  // tiles of so many units.
+  static constexpr int64_t kFewRows = 4, kTileUnits = 4;
+
 private:
+  // What a thread needs of its own: few rows widened and their sums; a panel of expanded weights.
+  struct Scratch {
+    std::vector<float> wide, sums;
+    Memory panel;
+  };
   bool setLayer(const void *layer);
-  void multiply(const BlockUnits &units, int part, int64_t row, int64_t rows, int64_t begin, int64_t end,
-                float *y);
-  void multiplyPairs(const BlockUnits &units, int part, int64_t row, int64_t rows, int64_t begin, int64_t end,
-                     float *y);
+  void placeRow(int64_t row);
+  void multiplyFew(const BlockUnits &units, Scratch &scratch, int64_t row, int64_t rows, float *out);
+  void multiplyFloats(const BlockUnits &units, int64_t behind, Scratch &scratch, int64_t row, int64_t rows,
+                      float *out);
+  void multiplyPairs(const BlockUnits &units, int64_t behind, Scratch &scratch, int64_t row, int64_t rows,
+                     float *out);
+  const char *rowOfX(int64_t row) const { return x_ + row * io::bytesOf(type_, placedColumns_); }
 
   BlockWeight weight_;
-  int64_t m_, bytes_ = 0, placedColumns_ = 0; // m_: most rows of x
-  const void *layer_ = nullptr;
-  const float *x_ = nullptr;
-  std::vector<float> placed_, sums_;       // x where the file's columns are; sums over sub-blocks of it
-  std::vector<std::vector<float>> panels_; // of each thread
+  int64_t m_, bytes_ = 0, placedColumns_ = 0;
+  ThreadPool &pool_;
   bool bfloat16_;
-  const uint32_t *pairs_ = nullptr; // x as pairs of bfloat16
-  std::vector<uint32_t> madePairs_;
-  std::vector<std::vector<uint32_t>> pairPanels_;
+  io::DType type_; // of x
+  const void *layer_ = nullptr;
+  const char *given_ = nullptr, *x_ = nullptr; // x as it came, and as it is read
+  std::vector<char> placed_;                   // where the file's columns are
+  std::vector<float> sums_;                    // of many rows over sub-blocks, where kernels read them
+  std::vector<Scratch> scratch_;               // of each thread
 };
 
 } // namespace tessera::runtime
