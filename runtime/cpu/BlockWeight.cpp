@@ -334,7 +334,7 @@ void BlockProduct::multiplyFloats(const BlockUnits &units, int64_t behind, Scrat
     kernels.panelColumns(rows, p.blocks * io::kSubBlock, x + p.block * io::kSubBlock, placedColumns_, panel,
                          out + p.unit * io::kUnitRows, units.n, int(p.units), /*adds=*/p.block > 0);
   };
-  eachPanel(units, DType(headerOf(layer_).type), behind, kFloatPanelBytes, io::kSubBlock, scratch.panel,
+  eachPanel(units, DType(BlockWeight::header(layer_).type), behind, kFloatPanelBytes, io::kSubBlock, scratch.panel,
             multiply);
 }
 
@@ -351,7 +351,7 @@ void BlockProduct::multiplyPairs(const BlockUnits &units, int64_t behind, Scratc
     kernels.columns(rows, p.blocks, x + p.block * words, placedColumns_ / 2, sums, all, panel,
                     out + p.unit * io::kUnitRows, units.n, int(p.units), /*adds=*/p.block > 0);
   };
-  eachPanel(units, DType(headerOf(layer_).type), behind, kPairPanelBytes, kernels.lines, scratch.panel,
+  eachPanel(units, DType(BlockWeight::header(layer_).type), behind, kPairPanelBytes, kernels.lines, scratch.panel,
             multiply);
 }
 

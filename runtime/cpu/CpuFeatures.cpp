@@ -9,28 +9,35 @@
 
 namespace tessera::runtime {
 
-#if defined(__x86_64__)
-static uint32_t savedState() {
-  uint32_t a, b, c, d;
-  constexpr uint32_t osxsave = 1u << 27;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & osxsave))
-    return 0;
-  asm volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
-  return a;
-}
-
 // CPUID is asked, not /proc/cpuinfo: under an emulator that file is the host's.
-bool cpuHas(std::string_view name) {
+bool cpuHas(std::string_view name, const CpuMachine &machine) {
   for (const InstructionSet &set : kInstructionSets) {
     if (name != set.name)
       continue;
     uint32_t words[4];
     const auto saved = uint32_t(set.saved);
-    return __get_cpuid_count(set.leaf, set.subleaf, &words[0], &words[1], &words[2], &words[3]) &&
-           (words[int(set.where)] >> set.bit & 1) && (savedState() & saved) == saved;
+    return machine.cpuid(set.leaf, set.subleaf, words) && (words[int(set.where)] >> set.bit & 1) &&
+           (machine.savedState & saved) == saved;
   }
   return false;
 }
+
+#if defined(__x86_64__)
+static bool cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *words) {
+  return __get_cpuid_count(leaf, subleaf, &words[0], &words[1], &words[2], &words[3]);
+}
+
+static uint32_t savedState() {
+  uint32_t words[4];
+  constexpr uint32_t osxsave = 1u << 27;
+  if (!cpuid(1, 0, words) || !(words[2] & osxsave))
+    return 0;
+  uint32_t low, high;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+bool cpuHas(std::string_view name) { return cpuHas(name, {cpuid, savedState()}); }
 #else
 bool cpuHas(std::string_view) { return true; }
 #endif

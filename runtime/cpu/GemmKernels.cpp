@@ -14,7 +14,10 @@ extern const BlockPairKernels blockPairsAvx512[];
 #endif
 
 #if defined(__x86_64__)
-static bool hasAvx512() { return std::all_of(std::begin(kAvx512Kernels), std::end(kAvx512Kernels), cpuHas); }
+static bool hasAvx512() {
+  return std::all_of(std::begin(kAvx512Kernels), std::end(kAvx512Kernels),
+                     [](const char *name) { return cpuHas(name); });
+}
 #endif
 
 RunnableKernels runnableKernels() {

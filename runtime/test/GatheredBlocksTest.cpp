@@ -3,6 +3,7 @@
 #include "tessera/runtime/cpu/GatheredBlocks.h"
 #include "FileRows.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/cpu/Driver.h"
 #include "tessera/runtime/cpu/Gemm.h"
 
 #include <algorithm>
@@ -155,6 +156,32 @@ TEST(GatheredBlocks, WeightsThatWereNeverLoadedAreRefused) {
   GatheredBlocks blocks({64, 32}, {32, 32}, 1, {2, 1});
   Aligned gathered(2 * 4096), together(blocks.whole().bytes(DType::Q8_0));
   EXPECT_THROW(blocks.putTogether(gathered.data(), 4096, together.data(), pool), Error);
+}
+
+// Layers of two types, as far apart as the larger one needs; what a product takes is put together beside
+// them.
+TEST(GatheredBlocks, TheLargestWholeIsCountedAndLayersFitTheirPlaces) {
+  ParamSpec param;
+  param.name = "w";
+  param.layers = 2;
+  param.shape = {64, 64};
+  param.local = {32, 64};
+  param.packOutDims = 1;
+  param.held = {DType::Q4_0, DType::Q8_0};
+  param.layerBytes = BlockWeight(32, io::BlockColumns({64}, {64})).bytes(DType::Q8_0);
+  MatmulSpec whole, piece;
+  whole.param = piece.param = 0;
+  whole.pieces = {2, 1};
+  piece.pieces = {1, 1};
+  Manifest manifest;
+  EXPECT_EQ(cpuDriver().workspaceBytes(manifest), 0);
+  manifest.params = {param};
+  manifest.matmuls = {piece, whole, piece};
+  EXPECT_EQ(cpuDriver().workspaceBytes(manifest),
+            BlockWeight(64, io::BlockColumns({64}, {64})).bytes(DType::Q8_0));
+  EXPECT_EQ(cpuDriver().layout(param)->eachBytes, std::vector<int64_t>(2, param.layerBytes));
+  param.layerBytes -= 64;
+  EXPECT_THROW(cpuDriver().layout(param), Error);
 }
 
 } // namespace tessera::runtime

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
 
 namespace tessera::runtime {
@@ -76,6 +77,23 @@ TEST(HostComm, CountsThatNoExchangeHasEndTheRun) {
       float src[4] = {}, dst[3] = {};
       EXPECT_THROW(rank.comm.start(exchange, src, counts.data(), dst, rank.stream, 3), Error) << counts[0];
     });
+}
+
+// Whoever orders tasks hears of all memory that one touches: of an exchange of rows of its counts, too.
+TEST(HostComm, AnExchangeReadsItsRowsAndItsCounts) {
+  onThreads(Mesh(), false, [&](CommUnderTest &rank) {
+    RowExchange exchange = {io::DType::F32, 0, 2, 4, 3};
+    float src[8] = {}, dst[6] = {};
+    int32_t counts[2] = {2, 2};
+    CommToken token = rank.comm.start(exchange, src, counts, dst, rank.stream, 3);
+    std::vector<std::tuple<const void *, size_t, int>> touched;
+    for (const MemoryAccess &access : static_cast<PostingStream &>(rank.stream).posted)
+      touched.emplace_back(access.address, access.bytes, access.kind);
+    EXPECT_EQ(touched, (decltype(touched){{counts, sizeof counts, MemoryAccess::Read},
+                                          {src, sizeof src, MemoryAccess::Read},
+                                          {dst, sizeof dst, MemoryAccess::Write}}));
+    rank.comm.wait(token, rank.stream);
+  });
 }
 
 // Behind the last member there is nobody, even if the number could be taken for another rank's.

@@ -47,6 +47,7 @@ public:
   void download(void *host, const void *src, size_t bytes) override { memcpy(host, src, bytes); }
   void fill(void *, uint8_t, size_t) override { PostingDevice::refuse("a fill"); }
   void post(std::unique_ptr<StreamTask> task) override {
+    posted = task->accesses();
     while (!task->advance(/*mayBlock=*/true)) {
     }
   }
@@ -54,6 +55,8 @@ public:
   void wait(Event &) override {}
   void synchronize() override {}
   Device &device() override { return device_; }
+
+  std::vector<MemoryAccess> posted; // what the last task said that it touches
 
 private:
   PostingDevice device_;

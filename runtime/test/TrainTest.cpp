@@ -254,7 +254,8 @@ TEST_F(Train, SignalsSaveAndEnd) {
   auto interrupted = [&](const std::string &start, const std::string &signal) {
     std::filesystem::remove(folder + "/log");
     std::filesystem::remove_all(folder + "/s");
-    return shell("FAKE_DELAY=30 " + start +
+    // Three seconds of steps: whoever sends the signal comes in time, however long he waits for a processor.
+    return shell("FAKE_DELAY=100 " + start +
                  " & pid=$!; for i in $(seq 1000); do [ -s log ] && break; sleep 0.02; done; kill -" +
                  signal + " $pid; wait $pid");
   };

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 
+from mpi_processes import process_of
+
 parser = argparse.ArgumentParser()
 for flag in ("--compiler", "--model", "--out"):
     parser.add_argument(flag, required=True)
@@ -22,22 +24,6 @@ if done.returncode:
 # As many prompts as a command line takes: the run would last minutes.
 GENERATE = [args.out, "generate", "--temperature=1", "--print-tokens", *["--tokens=1,2,3"] * 3000]
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]
-
-
-def process_of(rank, child):
-    """The process that is `rank` of the run that `child` started."""
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                variables = file.read().split(b"\0")
-            with open(f"/proc/{name}/stat") as file:
-                parent = int(file.read().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables and parent == child:
-            return int(name)
-    sys.exit(f"no process of rank {rank}")
-
 
 failures = []
 for rank, number, what in [(1, signal.SIGKILL, "rank 1 ended"), (0, signal.SIGKILL, "rank 0 ended"), (1, signal.SIGSTOP, "rank 1 stands still"),

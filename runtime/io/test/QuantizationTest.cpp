@@ -209,28 +209,31 @@ TEST_F(Quantized, BlocksAreAsLongAsGroupsAllow) {
     int64_t in, group;
     DType type;
   };
-  for (const Case &one : {Case{nullptr, 256, 128, DType::INT4_128},
-                          {-1, 128, 128, DType::INT4_128},
-                          {-1, 96, 96, DType::INT4_32},
-                          {256, 512, 256, DType::INT4_128},
-                          {192, 384, 192, DType::INT4_64},
-                          {32, 64, 32, DType::INT4_32}}) {
-    parts.clear();
-    config = {{"quant_method", "gptq"}, {"bits", 4}};
-    if (!one.size.is_null())
-      config["group_size"] = one.size;
-    add("w.qweight", "I32", {one.in / 8, 8});
-    add("w.qzeros", "I32", {one.in / one.group, 1});
-    add("w.scales", "F16", {one.in / one.group, 8});
-    for (int64_t g = 0; g < one.in / one.group; ++g)
+  for (bool awq : {false, true})
+    for (const Case &one : {Case{nullptr, 256, 128, DType::INT4_128},
+                            {-1, 128, 128, DType::INT4_128},
+                            {-1, 96, 96, DType::INT4_32},
+                            {256, 512, 256, DType::INT4_128},
+                            {192, 384, 192, DType::INT4_64},
+                            {32, 64, 32, DType::INT4_32}}) {
+      parts.clear();
+      config = {{"quant_method", awq ? "awq" : "gptq"}, {"bits", 4}};
+      if (!one.size.is_null())
+        config["group_size"] = one.size;
+      add("w.qweight", "I32", awq ? std::vector<int64_t>{one.in, 1} : std::vector<int64_t>{one.in / 8, 8});
+      add("w.qzeros", "I32", {one.in / one.group, 1});
+      for (int64_t g = 0; awq && g < one.in / one.group; ++g)
+        set("w.qzeros", g, 0x11111111u); // as GPTQ's zeros are that stand there less one
+      add("w.scales", "F16", {one.in / one.group, 8});
+      for (int64_t g = 0; g < one.in / one.group; ++g)
+        for (int64_t o = 0; o < 8; ++o)
+          set("w.scales", g * 8 + o, floatToHalf(scale(g, o)));
+      std::vector<float> values = weight(one.type, {8, one.in});
+      ASSERT_EQ(values.size(), size_t(8 * one.in));
       for (int64_t o = 0; o < 8; ++o)
-        set("w.scales", g * 8 + o, floatToHalf(scale(g, o)));
-    std::vector<float> values = weight(one.type, {8, one.in});
-    ASSERT_EQ(values.size(), size_t(8 * one.in));
-    for (int64_t o = 0; o < 8; ++o)
-      for (int64_t i = 0; i < one.in; ++i)
-        ASSERT_EQ(values[size_t(o * one.in + i)], -scale(i / one.group, o)) << o << " " << i;
-  }
+        for (int64_t i = 0; i < one.in; ++i)
+          ASSERT_EQ(values[size_t(o * one.in + i)], -scale(i / one.group, o)) << o << " " << i;
+    }
 }
 
 TEST_F(Quantized, OrForEachRowOrOne) {

@@ -3,12 +3,15 @@
 // RUN: split-file %s %t
 // RUN: llm-opt %t/attention.mlir --spmd-to-kernels | FileCheck %s
 // RUN: llm-opt %t/sums.mlir --spmd-to-kernels | FileCheck %s --check-prefix=SUMS
+// RUN: llm-opt %t/keys.mlir --spmd-to-kernels | FileCheck %s --check-prefix=KEYS
 // RUN: not llm-opt %t/attention.mlir --spmd-to-kernels="target=cuda" 2>&1 | FileCheck %s --check-prefix=CUDA
 // CUDA: error: 'func.func' op keeps argument #2 in blocks of Q8_0, which the target does not read
 // RUN: not llm-opt %t/plain.mlir --spmd-to-kernels 2>&1 | FileCheck %s --check-prefix=PLAIN
 // PLAIN: error: 'graph.cache_update' op writes a cache in blocks of Q8_0 and does not round to them: it needs graph.held
 // RUN: not llm-opt %t/rounded.mlir --spmd-to-kernels 2>&1 | FileCheck %s --check-prefix=ROUNDED
 // ROUNDED: error: 'graph.cache_update' op rounds to blocks of Q8_0, and its cache is kept in none: the state needs graph.held
+// RUN: not llm-opt %t/cut.mlir --spmd-to-kernels 2>&1 | FileCheck %s --check-prefix=CUT
+// CUT: error: 'func.func' op keeps argument #0 in blocks of Q8_0, which rows of a rank's are not made of: their dimension is sharded
 
 // CHECK-LABEL: func.func @f(
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<1x2x3x2x64xf32>
@@ -23,6 +26,12 @@
 // SUMS: %[[LAYER:.*]] = exec.layer {{.*}} -> tensor<1x12x3x68xi8>
 // SUMS: %[[NUMBERS:.*]] = exec.launch @expand_blocks ins(%[[LAYER]] : {{.*}} -> tensor<1x12x3x64xf32>
 // SUMS: exec.launch {{.*}} ins(%[[NUMBERS]]
+
+// Beside values that are in no blocks keys are expanded: no kernel reads both.
+// KEYS-LABEL: func.func @f(
+// KEYS: %[[LAYER:.*]] = exec.layer {{.*}} -> tensor<1x12x3x68xi8>
+// KEYS: %[[NUMBERS:.*]] = exec.launch @expand_blocks ins(%[[LAYER]] : {{.*}} -> tensor<1x12x3x64xf32>
+// KEYS: exec.launch @attention_{{.*}} ins(%{{.*}}, %[[NUMBERS]], %{{.*}}tensor<1x12x3x64xf32>, tensor<1x12x3x64xf32>
 
 //--- attention.mlir
 func.func @f(%q: tensor<1x2x3x2x64xf32> {graph.kind = #graph.kind<input>, graph.name = "q"}, %k: tensor<1x2x3x64xf32> {graph.kind = #graph.kind<input>, graph.name = "k"},
@@ -60,4 +69,21 @@ func.func @f(%k: tensor<1x2x3x64xf32> {graph.kind = #graph.kind<input>, graph.na
   %i = graph.constant dense<1> : tensor<i32> : tensor<i32>
   %n = graph.cache_update %c[%i], %k, %p {graph.held = "Q8_0"} : (tensor<2x1x12x3x64xf32>, tensor<1x2x3x64xf32>, tensor<i32>, tensor<1x2xi32>) -> tensor<2x1x12x3x64xf32>
   return %n : tensor<2x1x12x3x64xf32>
+}
+
+//--- keys.mlir
+func.func @f(%q: tensor<1x2x3x2x64xf32> {graph.kind = #graph.kind<input>, graph.name = "q"}, %v: tensor<1x12x3x64xf32> {graph.kind = #graph.kind<input>, graph.name = "v"},
+    %c: tensor<2x1x12x3x64xf32> {graph.kind = #graph.kind<state>, graph.name = "c", graph.held = "Q8_0"}, %p: tensor<1x2xi32> {graph.kind = #graph.kind<input>, graph.name = "p"})
+    -> (tensor<1x2x3x2x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %i = graph.constant dense<1> : tensor<i32> : tensor<i32>
+  %l = graph.layer_slice %c[%i] : (tensor<2x1x12x3x64xf32>, tensor<i32>) -> tensor<1x12x3x64xf32>
+  %a = graph.attention %q, %l, %v, %p scale = 0.5 : (tensor<1x2x3x2x64xf32>, tensor<1x12x3x64xf32>, tensor<1x12x3x64xf32>, tensor<1x2xi32>) -> tensor<1x2x3x2x64xf32>
+  return %a : tensor<1x2x3x2x64xf32>
+}
+
+//--- cut.mlir
+!c = tensor<2x1x12x3x32xf32, #dist.sharding<@mesh, [{}, {}, {}, {}, {"tp"}], global=[2, 1, 12, 3, 64]>>
+dist.mesh @mesh = <["tp"=2]>
+func.func @f(%c: !c {graph.kind = #graph.kind<state>, graph.name = "c", graph.held = "Q8_0"}) -> (!c {graph.kind = #graph.kind<state>, graph.name = "c", graph.held = "Q8_0"}) {
+  return %c : !c
 }

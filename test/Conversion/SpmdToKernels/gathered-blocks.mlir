@@ -2,8 +2,8 @@
 // a layer. What is read in any other way, or does not nest, travels as floats and is expanded at load.
 // RUN: llm-opt %s --split-input-file --spmd-to-kernels | FileCheck %s
 
-// 32 rows of 64 in Q8_0 are two units of 1088 bytes behind a header of 64. Q4_0 takes less: layers of a stack lie as far apart as the larger ones need.
-// CHECK: graph.parameter @up {{.*}}exec.held = ["Q8_0", "Q4_0"], exec.layer_bytes = 2240 : i64
+// 32 rows of 64 in Q8_0 are two units of 1088 bytes behind a header of 64. Q4_0 takes less: layers of a stack lie as far apart as the largest need, whichever that is.
+// CHECK: graph.parameter @up {{.*}}exec.held = ["Q4_0", "Q8_0"], exec.layer_bytes = 2240 : i64
 // CHECK-LABEL: func.func @rows
 // CHECK: %[[HELD:.*]] = exec.param @up : tensor<2x560xi32>
 // CHECK: exec.for %[[I:.*]] = 2
@@ -16,7 +16,7 @@ dist.mesh @mesh = <["fsdp"=2]>
 !stack = tensor<2x32x64xf32, #dist.sharding<@mesh, [{}, {"fsdp"}, {}], global=[2, 64, 64]>>
 !piece = tensor<32x64xf32, #dist.sharding<@mesh, [{"fsdp"}, {}], global=[64, 64]>>
 !whole = tensor<64x64xf32, #dist.sharding<@mesh, [{}, {}], global=[64, 64]>>
-graph.parameter @up : tensor<2x64x64xf32> stacked from [#graph.source<"up.{}", file = [64, 64]>] {graph.held = ["Q8_0", "Q4_0"]}
+graph.parameter @up : tensor<2x64x64xf32> stacked from [#graph.source<"up.{}", file = [64, 64]>] {graph.held = ["Q4_0", "Q8_0"]}
 func.func @rows(%x: !x {graph.kind = #graph.kind<input>, graph.name = "x"}, %w: !stack {graph.kind = #graph.kind<parameter>, graph.name = "up"})
     -> (!x {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = graph.repeat 2 carry(%x : !x) stack(%w : !stack) -> (!x) {

@@ -220,6 +220,15 @@ TEST(ProgramPlacement, WeightsInBlocksAreNotCutWhereThatSavesLess) {
               inBlocks);
 }
 
+// Nor are they gathered along two dimensions: the second gather is of floats, and so is what is held.
+TEST(ProgramPlacement, WeightsInBlocksAreNotGatheredTwice) {
+  for (bool inBlocks : {false, true})
+    EXPECT_EQ(placeProduct("fsdp2 tp2", "16x16", "[fsdp,tp/-/-]", "[fsdp/tp]", "[fsdp,tp/-/-]", inBlocks)
+                  .operands[1]
+                  .isReplicated(),
+              !inBlocks);
+}
+
 // up -> silu -> mul -> down stay on ffn although propagation said nothing of it.
 TEST(ProgramPlacement, ChainsKeepTheShardingOfTheirEnds) {
   Builder p("tp4");

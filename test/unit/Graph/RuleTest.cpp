@@ -253,6 +253,16 @@ TEST(GraphRule, CacheUpdateKnowsWhereItsContextBegins) {
   EXPECT_EQ(rule.offsetAware, (SmallVector<int, 2>{1, 2}));
 }
 
+/// A block's scale is that of all of its elements: no rank can write a part of a row.
+TEST(GraphRule, CacheUpdateInBlocksWritesWholeRows) {
+  ShardingRule rule =
+      ruleOf("%c: tensor<2x3x16x4x64xf32>, %u: tensor<3x5x4x64xf32>, %i: tensor<i32>, %p: tensor<3x5xi32>",
+             "graph.cache_update %c[%i], %u, %p {graph.held = \"Q8_0\"} : (tensor<2x3x16x4x64xf32>, "
+             "tensor<3x5x4x64xf32>, tensor<i32>, tensor<3x5xi32>) -> tensor<2x3x16x4x64xf32>");
+  EXPECT_EQ(rule.toString(),
+            "([i, j, k, m, n], [j, l, m, n], [], [j, l]) -> ([i, j, k, m, n]) need_replication={i, l, n}");
+}
+
 /// Every rank of a row looks the row's pages up in the whole table: new ones may stand anywhere.
 TEST(GraphRule, PagesFollowTheBatchAlone) {
   ShardingRule update = ruleOf("%c: tensor<2x3x16x4x8xf32>, %u: tensor<3x5x4x8xf32>, %i: tensor<i32>, %p: "

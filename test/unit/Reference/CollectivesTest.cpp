@@ -73,6 +73,56 @@ TEST(Collectives, OtherAxesAreFound) {
   EXPECT_NE(error, "");
 }
 
+/// Four tokens of ranks 0 and 1 go to five experts, two each. Choices are given for both sides.
+static std::vector<ReferenceTensor> exchanged(ArrayRef<int64_t> own, ArrayRef<int64_t> all,
+                                              std::string &error) {
+  Program program(R"(
+    !few = tensor<2x5x6xf32, #dist.sharding<@mesh, [{"ep"}, {}, {}], global=[4, 5, 6]>>
+    !many = tensor<4x3x6xf32, #dist.sharding<@mesh, [{}, {"ep"}, {}], global=[4, 5, 6]>>
+    !own = tensor<2x2xi32, #dist.sharding<@mesh, [{"ep"}, {}], global=[4, 2]>>
+    !all = tensor<4x2xi32, #dist.sharding<@mesh, [{}, {}], global=[4, 2]>>
+    dist.mesh @mesh = <["ep"=2]>
+    func.func @f(%x: !few, %own: !own, %all: !all) -> !many {
+      %0 = dist.exchange_rows %x, %own, %all dim = 0 axes = {"ep"} to_experts : (!few, !own, !all) -> !many
+      return %0 : !many
+    })");
+  EXPECT_TRUE(program.module);
+  ScopedDiagnosticHandler handler(program.module->getContext(), [&](Diagnostic &diagnostic) {
+    error = diagnostic.str();
+    return success();
+  });
+  auto values = randomInputs(program.func(), 3);
+  values[1].i.assign(own.begin(), own.end());
+  values[2].i.assign(all.begin(), all.end());
+  auto outputs = interpretGlobally(program.func(), values);
+  if (failed(outputs))
+    return {};
+  return {values[0], (*outputs)[0]};
+}
+
+// What no choice names does not travel: who reads it finds something else.
+TEST(Collectives, RowsThatNobodyChoseAreNone) {
+  const std::vector<int64_t> chosen = {0, 1, 2, 4, 3, 0, -1, 4}; // an id outside counts for nobody
+  std::string error;
+  auto values = exchanged(chosen, chosen, error);
+  ASSERT_EQ(values.size(), 2u) << error;
+  for (int64_t token = 0; token < 4; ++token)
+    for (int64_t expert = 0; expert < 5; ++expert)
+      for (int64_t d = 0; d < 6; ++d) {
+        size_t at = size_t((token * 5 + expert) * 6 + d);
+        if (chosen[size_t(2 * token)] == expert || chosen[size_t(2 * token + 1)] == expert)
+          EXPECT_EQ(values[1].f[at], values[0].f[at]) << token << " " << expert;
+        else
+          EXPECT_NE(values[1].f[at], values[0].f[at]) << token << " " << expert;
+      }
+}
+
+TEST(Collectives, BothSidesOfAnExchangeHaveTheSameChoices) {
+  std::string error;
+  EXPECT_TRUE(exchanged({0, 1, 2, 4, 3, 0, 1, 4}, {0, 1, 2, 4, 3, 0, 1, 3}, error).empty());
+  EXPECT_NE(error.find("both sides have other choices"), std::string::npos) << error;
+}
+
 TEST(RelativeError, NothingEqualsANaNButOneInItsPlace) {
   MLIRContext context;
   ReferenceTensor a(Float64Type::get(&context), {3}), b = a;

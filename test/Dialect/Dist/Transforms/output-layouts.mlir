@@ -32,3 +32,15 @@ func.func @reads(%a: tensor<8x512xf32> {graph.kind = #graph.kind<input>, graph.n
   %0 = graph.exp %a : tensor<8x512xf32>
   return %0 : tensor<8x512xf32>
 }
+
+// Of two outputs the first is free, and is made where that sends least: inputs travel, not the weight. The other one's place is asked for, and none of its business.
+// CHECK-LABEL: func.func @mixed(
+// CHECK: return %{{.*}} : tensor<56x64xf32, #dist.sharding<@mesh, [{}, {"x"}]>>, tensor<56x64xf32, #dist.sharding<@mesh, [{"x"}, {}]>>
+func.func @mixed(%h: tensor<56x64xf32> {graph.kind = #graph.kind<input>, graph.name = "k", graph.dims = ["batch", "hidden"], dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+                 %w: tensor<64x64xf32> {graph.kind = #graph.kind<parameter>, graph.name = "u", graph.dims = ["vocab", "hidden"], dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<56x64xf32> {graph.kind = #graph.kind<output>, graph.name = "first", graph.dims = ["batch", "vocab"]},
+        tensor<56x64xf32> {graph.kind = #graph.kind<output>, graph.name = "second", graph.dims = ["batch", "hidden"], dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+  %0 = graph.linear %h, %w contract = 1 : (tensor<56x64xf32>, tensor<64x64xf32>) -> tensor<56x64xf32>
+  %1 = graph.exp %h : tensor<56x64xf32>
+  return %0, %1 : tensor<56x64xf32>, tensor<56x64xf32>
+}

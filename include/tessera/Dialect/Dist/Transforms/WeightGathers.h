@@ -21,14 +21,15 @@ namespace tessera::dist {
 /// The parameter that a value is, or is a layer of, in another layout or seen otherwise; null if it is none.
 mlir::BlockArgument storedWeight(mlir::Value value);
 
-/// Bytes of an element of `value` as it is gathered: of a weight that its checkpoint has in quantized blocks
-/// those of the blocks, else those of its type.
+/// Bytes of an element of `value` as it is gathered: of a weight that its checkpoint has in quantized blocks,
+/// and of a cache in blocks, those of the blocks, else those of its type.
 double gatheredElementBytes(mlir::Value value);
 
-/// Bytes of `value` in memory, of a stored weight in the blocks that its checkpoint has.
+/// Bytes of `value` in memory, of a stored weight and of a cache in the blocks that they are held in.
 double heldBytes(mlir::Value value);
 
-/// Bytes that a rank sends by `op`, once: a weight in quantized blocks is gathered as it is held.
+/// Bytes that a rank sends by `op`, once: a weight in quantized blocks is gathered as it is held, and so is a
+/// cache.
 int64_t bytesSent(CollectiveOpInterface op, const Mesh &mesh);
 
 struct GatheredWeight {

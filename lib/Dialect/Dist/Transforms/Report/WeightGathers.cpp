@@ -7,6 +7,7 @@
 #include "tessera/Dialect/Exec/IR/HeldWords.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Support/TypeSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,8 +42,18 @@ BlockArgument dist::storedWeight(Value value) {
   return {};
 }
 
+/// Whether a value is a cache in blocks, or a layer of one.
+static bool isOfCacheInBlocks(Value value) {
+  if (auto layer = value.getDefiningOp<graph::LayerSliceOp>())
+    value = layer.getStack();
+  auto update = value.getDefiningOp<graph::CacheUpdateOp>();
+  return update && update->hasAttr(graph::kHeldAttr);
+}
+
 double dist::gatheredElementBytes(Value value) {
   auto plain = double(elementBytes(value.getType()));
+  if (isOfCacheInBlocks(value))
+    return double(graph::kCacheBlockBytes) / double(graph::kCacheBlock);
   BlockArgument weight = storedWeight(value);
   auto function = weight ? dyn_cast<func::FuncOp>(weight.getOwner()->getParentOp()) : func::FuncOp();
   auto name = function ? function.getArgAttrOfType<StringAttr>(weight.getArgNumber(), graph::kNameAttr)
