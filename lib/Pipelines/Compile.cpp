@@ -221,8 +221,14 @@ static std::string warningOf(ModuleOp module, llvm::function_ref<std::string(Mod
 
 /// Of ranks that work on padding, or all do the same. `idle`: axes of which that was said before.
 static std::string wastedWork(ModuleOp module, const CompileOptions &options, ArrayRef<StringRef> idle) {
+  std::vector<StageProgram> stages = stagePrograms(module);
+  SmallVector<ModuleOp> programs; // one stage may have nothing to split that another one has
+  for (StageProgram &stage : stages)
+    programs.push_back(*stage.module);
+  if (programs.empty())
+    programs.push_back(module);
   return warningOf(module, [&](ModuleOp program) { return paddedWork(program, options); }) +
-         warningOf(module, [&](ModuleOp program) { return repeatedWork(program, options, idle); });
+         repeatedWork(programs, options, idle);
 }
 
 Status printText(llvm::StringRef text) {

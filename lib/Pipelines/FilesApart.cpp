@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "FilesApart.h"
 
+#include "tessera/AutoParallel/Machine.h"
 #include "tessera/runtime/io/KeptFiles.h"
 #include "tessera/runtime/schedule/Generate.h"
 
@@ -22,7 +23,9 @@ Status checkFilesApart(const CompileOptions &options) {
   io::KeptFiles kept;
   kept.add("/proc/self/exe", "it is llm-compile itself, which would be lost");
   kept.addModel(options.model);
-  kept.add(options.machine, "it is the file of --machine, which would be lost");
+  // So is that of a machine.
+  if (std::string why; !namedMachine(options.machine, why))
+    kept.add(options.machine, "it is the file of --machine, which would be lost");
   // The name of a schedule is no file, though one may be called so.
   if (auto choice = schedule::parsePipelineChoice(options.pipeline); choice && !options.pipeline.empty())
     kept.add(choice->file, "it is the file of --pipeline, which would be lost");

@@ -2,6 +2,7 @@
 #include "RepeatedWork.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/WrittenOut.h"
 #include "tessera/Interfaces/Collective.h"
@@ -23,15 +24,21 @@ constexpr double kMost = 0.5;
 /// token's layers are, beside those of a chunk.
 constexpr double kWorthAWord = 0.001;
 
-/// FLOPs of a rank in one run of a function, and those that all ranks along one axis do alike.
+/// FLOPs in one run of a function, and those that all ranks along one axis do alike.
 struct Work {
   std::string function;
   double all = 0, alike = 0;
+  double ofRank = 0;                       ///< of all what one rank does
   llvm::MapVector<StringRef, double> byOp; ///< of those alike
 };
 
-/// Some operand or result is in pieces, or a sum in terms, over `axis`.
+/// Some operand or result is in pieces, or a sum in terms, over `axis`; of a manual one every rank has its
+/// own.
 bool isSplit(Operation *op, const AxisRef &axis, const Mesh &mesh) {
+  if (auto manual = op->getParentOfType<ManualComputationOp>();
+      manual &&
+      llvm::any_of(manual.getManualAxes(mesh), [&](const AxisRef &own) { return own.overlaps(axis); }))
+    return true;
   auto lies = [&](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     ShardingAttr attr = type ? getShardingAttr(type) : ShardingAttr();
@@ -42,14 +49,19 @@ bool isSplit(Operation *op, const AxisRef &axis, const Mesh &mesh) {
 }
 
 Work workOf(func::FuncOp function, const AxisRef &axis, const Mesh &mesh) {
-  Work work{function.getSymName().str(), 0, 0, {}};
+  Work work{function.getSymName().str()};
   function.walk([&](Operation *op) {
     auto cost = dyn_cast<CostOpInterface>(op);
     if (!cost || op->getNumRegions() || isa<CollectiveOpInterface>(op))
       return;
-    double flops = double(graph::executionsOf(op)) * cost.getCost().flops;
+    // What is split counts whole, whatever part of it is left to a rank: else the larger an axis, the more of
+    // the work would seem to be alike.
+    const bool split = isSplit(op, axis, mesh);
+    const double ranks = split ? double(mesh.axes[size_t(axis.axis)].size) : 1;
+    const double ofRank = double(graph::executionsOf(op)) * cost.getCost().flops, flops = ofRank * ranks;
+    work.ofRank += ofRank;
     work.all += flops;
-    if (isSplit(op, axis, mesh))
+    if (split)
       return;
     work.alike += flops;
     work.byOp[graph::knownAs(op)] += flops;
@@ -57,17 +69,19 @@ Work workOf(func::FuncOp function, const AxisRef &axis, const Mesh &mesh) {
   return work;
 }
 
-/// What is to be said of the axis; empty: nothing. The function speaks for it that repeats least.
-std::string warning(ModuleOp program, const AxisRef &axis, const Mesh &mesh, StringRef given) {
+/// What is to be said of the axis; empty: nothing. The function of all programs speaks for it that repeats
+/// least.
+std::string warning(ArrayRef<ModuleOp> programs, const AxisRef &axis, const Mesh &mesh, StringRef given) {
   std::vector<Work> works;
   double largest = 0;
-  for (auto function : program.getOps<func::FuncOp>()) {
-    works.push_back(workOf(function, axis, mesh));
-    largest = std::max(largest, works.back().all);
-  }
+  for (ModuleOp program : programs)
+    for (auto function : program.getOps<func::FuncOp>()) {
+      works.push_back(workOf(function, axis, mesh));
+      largest = std::max(largest, works.back().ofRank);
+    }
   const Work *least = nullptr;
   for (const Work &work : works)
-    if (work.all > 0 && work.all >= kWorthAWord * largest &&
+    if (work.all > 0 && work.ofRank >= kWorthAWord * largest &&
         (!least || work.alike * least->all < least->alike * work.all))
       least = &work;
   if (!least || least->alike <= kMost * least->all)
@@ -87,15 +101,16 @@ std::string warning(ModuleOp program, const AxisRef &axis, const Mesh &mesh, Str
 
 } // namespace
 
-std::string repeatedWork(ModuleOp program, const CompileOptions &options, ArrayRef<StringRef> known) {
-  MeshOp meshOp = dist::getMesh(program);
+std::string repeatedWork(ArrayRef<ModuleOp> programs, const CompileOptions &options,
+                         ArrayRef<StringRef> known) {
+  MeshOp meshOp = dist::getMesh(programs.front());
   if (!meshOp)
     return {};
   Mesh mesh = meshOp.getMesh().toMesh();
   std::string text;
   for (auto [i, axis] : llvm::enumerate(mesh.axes))
     if (axis.size > 1 && !llvm::is_contained(known, StringRef(axis.name)))
-      text += warning(program, wholeAxis(mesh, int(i)), mesh, options.mesh);
+      text += warning(programs, wholeAxis(mesh, int(i)), mesh, options.mesh);
   return text;
 }
 

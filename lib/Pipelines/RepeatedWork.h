@@ -9,10 +9,10 @@
 namespace tessera {
 
 /// Warnings, a line for each axis of the mesh whose ranks do more than half of the work alike in every
-/// function that does much: nothing lies over the axis, or what does is made whole before it is computed
-/// with. Empty: there is none. `program` is on rung spmd, one of a pipeline's stages included; of the axes
+/// function that does much, of all programs: nothing lies over the axis, or what does is made whole before it
+/// is computed with. Empty: there is none. `programs`: one, or a pipeline's stages, on rung spmd; of the axes
 /// `known` another warning has spoken.
-std::string repeatedWork(mlir::ModuleOp program, const CompileOptions &options,
+std::string repeatedWork(llvm::ArrayRef<mlir::ModuleOp> programs, const CompileOptions &options,
                          llvm::ArrayRef<llvm::StringRef> known = {});
 
 } // namespace tessera

@@ -4,9 +4,11 @@
 #include "tessera/Pipelines/Diagnostics.h"
 
 #include "tessera/Dialect/Dist/IR/ExchangeRows.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
+#include "tessera/Dialect/Graph/IR/Branch.h"
 #include "tessera/Dialect/Graph/IR/CacheBytes.h"
 #include "tessera/Dialect/Graph/IR/Executions.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -117,9 +119,17 @@ static int64_t beginInBundle(graph::ConcatOp bundle, unsigned i) {
   return begin;
 }
 
+/// What `piece` is cut from. A bundle goes through one collective, or through its stages and their views.
+static graph::ConcatOp bundleOf(graph::SliceOp piece) {
+  Operation *op = piece->getOperand(0).getDefiningOp();
+  while (!isa<graph::ConcatOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return cast<graph::ConcatOp>(op);
+}
+
 /// What became `piece` of a bundle's result.
 static Value beforeBundle(graph::SliceOp piece) {
-  auto bundle = piece->getOperand(0).getDefiningOp()->getOperand(0).getDefiningOp<graph::ConcatOp>();
+  graph::ConcatOp bundle = bundleOf(piece);
   for (unsigned i = 0; i < bundle->getNumOperands(); ++i)
     if (beginInBundle(bundle, i) == piece.getOffsets().front())
       return bundle->getOperand(i);
@@ -130,6 +140,9 @@ static Value beforeBundle(graph::SliceOp piece) {
 static Value behindBundle(OpOperand &operand) {
   auto bundle = cast<graph::ConcatOp>(operand.getOwner());
   Operation *collective = *bundle->getUsers().begin();
+  while (collective->hasOneUse() && isMoving(*collective->user_begin()) &&
+         !isa<graph::SliceOp>(*collective->user_begin())) // of several stages the last
+    collective = *collective->user_begin();
   for (Operation *user : collective->getUsers())
     if (auto piece = dyn_cast<graph::SliceOp>(user);
         piece && piece.getOffsets().front() == beginInBundle(bundle, operand.getOperandNumber()))
@@ -222,6 +235,8 @@ Endpoint SpmdFacts::producerOf(Value value) {
   if (Value stack = stackOf(cast<BlockArgument>(value)))
     return producerOf(stack);
   Operation *loop = value.getParentBlock()->getParentOp();
+  if (auto manual = dyn_cast<ManualComputationOp>(loop))
+    return producerOf(manual.getInputs()[cast<BlockArgument>(value).getArgNumber()]);
   return {loop->getName().stripDialect().str() + " (carried value)", describeLocation(loop->getLoc())};
 }
 
@@ -241,6 +256,8 @@ Endpoint SpmdFacts::consumerOf(Value value) {
     return consumerOf(first->getResult(0));
   if (isa<func::ReturnOp>(first))
     return {"the caller", describeLocation(first->getLoc())};
+  if (isa<graph::BranchYieldOp, ManualYieldOp>(first))
+    return consumerOf(first->getParentOp()->getResult(use->getOperandNumber()));
   if (first->hasTrait<OpTrait::IsTerminator>())
     return {"the next iteration", describeLocation(first->getLoc())};
   return endOf(first, opText(first));
@@ -305,7 +322,7 @@ static void findBundled(Value value, SmallVectorImpl<Value> &values) {
   Operation *op = value.getDefiningOp();
   if (auto piece = dyn_cast_or_null<graph::SliceOp>(op); piece && isBundled(op))
     return findBundled(beforeBundle(piece), values);
-  if (!isBundled(op) || isa<CollectiveOpInterface>(op))
+  if (!isBundled(op)) // a stage before it is bundled, too
     return values.push_back(value);
   for (Value operand : op->getOperands())
     findBundled(operand, values);

@@ -2,6 +2,7 @@
 #include "tessera/Pipelines/SpmdFacts.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/CacheBytes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -78,6 +79,8 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
     reasons.push_back("partial over " + axesText(sharding.partial) +
                       ": its sum is taken where that costs least");
   AxisList used = sharding.usedAxes();
+  if (auto manual = op->getParentOfType<ManualComputationOp>()) // every rank has its own
+    llvm::append_range(used, manual.getManualAxes(meshOfModule));
   for (auto [i, axis] : llvm::enumerate(meshOfModule.axes)) {
     AxisRef whole = wholeAxis(meshOfModule, int(i));
     if (axis.size == 1 || llvm::any_of(used, [&](const AxisRef &other) { return other.overlaps(whole); }))

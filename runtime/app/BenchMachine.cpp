@@ -147,8 +147,13 @@ void benchMachine(const ts_program &program, const Manifest &manifest, const Opt
   if (launcher.rank == 0)
     checkCanBeWritten(file);
   const int64_t ranks = manifest.mesh.size(), onNode = launcher.localRanks;
-  // Ranks of a node follow one another, as launchers count them.
-  const bool hasNodes = launcher.size > 1 && onNode < launcher.size && launcher.size % onNode == 0;
+  // Groups within nodes and between them are made of ranks that follow one another.
+  if (launcher.size > 1 && (launcher.size % onNode != 0 ||
+                            launcher.localRank.value_or(launcher.rank % onNode) != launcher.rank % onNode))
+    throw Error("cannot measure", "--machine=" + options.machineFile,
+                "the ranks of a node do not follow one another, or nodes have different numbers of them",
+                "start as many on each, in their order: mpirun --map-by slot, srun --ntasks-per-node=N");
+  const bool hasNodes = launcher.size > 1 && onNode < launcher.size;
   const WeightPlan weights(manifest, driverFor(manifest.target));
   RunPlan plan{manifest, {}, {{program.manifest, size_t(program.manifest_bytes)}}, [&](int64_t) {
                  return std::vector<ProgramOfRank>{{program, manifest, weights}};
@@ -164,7 +169,7 @@ void benchMachine(const ts_program &program, const Manifest &manifest, const Opt
   addCollectiveNames(plan.names, manifest);
   LaunchOptions launch;
   launch.threads = options.threads;
-  launch.terms = whatIsComputed(options);
+  launch.terms = whatIsComputed(options) + " ranks a node: " + std::to_string(onNode);
   launch.load = [](RankPrograms &, const WeightOrigin &) {}; // nothing is computed with them
   runRanks(plan, launcher, launch, [&](RankPrograms &programs) {
     Rank &rank = *programs[0];

@@ -16,7 +16,7 @@ namespace {
 
 termios before; // what the terminal was
 volatile std::sig_atomic_t isRaw = 0;
-const int endings[] = {SIGTERM, SIGHUP, SIGQUIT};
+const int endings[] = {SIGTERM, SIGHUP, SIGQUIT, SIGINT};
 
 void put(std::string_view text) {
   while (!text.empty()) {
@@ -54,7 +54,8 @@ public:
     if (tcgetattr(STDIN_FILENO, &before) != 0)
       return;
     for (size_t i = 0; i < std::size(endings); ++i)
-      handlersBefore[i] = std::signal(endings[i], onEnding);
+      if ((handlersBefore[i] = std::signal(endings[i], onEnding)) == SIG_IGN) // nohup, for one
+        std::signal(endings[i], SIG_IGN);
     termios raw = before;
     raw.c_iflag &= ~tcflag_t(ICRNL | IXON | ISTRIP | INLCR | IGNCR);
     raw.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN);

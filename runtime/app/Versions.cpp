@@ -70,9 +70,12 @@ static bool multipliesBfloat16(const Manifest &manifest, const MatmulSpec &produ
 
 std::string withBfloat16Unit(const std::string &described, const Manifest &manifest, const std::string &unit,
                              bool json) {
+  // A pipeline's own manifest has no products: its stages have.
   const bool multiplies =
-      std::any_of(manifest.matmuls.begin(), manifest.matmuls.end(),
-                  [&](const MatmulSpec &product) { return multipliesBfloat16(manifest, product); });
+      manifest.pipeline
+          ? manifest.dtype == "bf16"
+          : std::any_of(manifest.matmuls.begin(), manifest.matmuls.end(),
+                        [&](const MatmulSpec &product) { return multipliesBfloat16(manifest, product); });
   if (unit.empty() || !multiplies)
     return described;
   if (json) {

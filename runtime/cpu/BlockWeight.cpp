@@ -334,8 +334,8 @@ void BlockProduct::multiplyFloats(const BlockUnits &units, int64_t behind, Scrat
     kernels.panelColumns(rows, p.blocks * io::kSubBlock, x + p.block * io::kSubBlock, placedColumns_, panel,
                          out + p.unit * io::kUnitRows, units.n, int(p.units), /*adds=*/p.block > 0);
   };
-  eachPanel(units, DType(BlockWeight::header(layer_).type), behind, kFloatPanelBytes, io::kSubBlock, scratch.panel,
-            multiply);
+  eachPanel(units, DType(BlockWeight::header(layer_).type), behind, kFloatPanelBytes, io::kSubBlock,
+            scratch.panel, multiply);
 }
 
 void BlockProduct::multiplyPairs(const BlockUnits &units, int64_t behind, Scratch &scratch, int64_t row,
@@ -351,8 +351,8 @@ void BlockProduct::multiplyPairs(const BlockUnits &units, int64_t behind, Scratc
     kernels.columns(rows, p.blocks, x + p.block * words, placedColumns_ / 2, sums, all, panel,
                     out + p.unit * io::kUnitRows, units.n, int(p.units), /*adds=*/p.block > 0);
   };
-  eachPanel(units, DType(BlockWeight::header(layer_).type), behind, kPairPanelBytes, kernels.lines, scratch.panel,
-            multiply);
+  eachPanel(units, DType(BlockWeight::header(layer_).type), behind, kPairPanelBytes, kernels.lines,
+            scratch.panel, multiply);
 }
 
 void BlockProduct::tile(int part, int64_t row, int64_t rows, int64_t begin, int64_t end, float *out) {

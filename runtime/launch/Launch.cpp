@@ -41,6 +41,7 @@ static Launcher detectTorchrun() {
   launcher.rank = number("RANK", 0);
   launcher.size = number("WORLD_SIZE", 1);
   launcher.localRanks = number("LOCAL_WORLD_SIZE", 1);
+  launcher.localRank = environmentNumber("LOCAL_RANK", 0);
   if (launcher.rank >= launcher.size || launcher.localRanks > launcher.size)
     throw Error("cannot tell how this program was started", "torchrun",
                 "RANK=" + std::to_string(launcher.rank) +
@@ -72,6 +73,7 @@ Launcher Launcher::detect() {
     launcher.size = *size;
     launcher.rank = environmentNumber("OMPI_COMM_WORLD_RANK", 0).value_or(0);
     launcher.localRanks = environmentNumber("OMPI_COMM_WORLD_LOCAL_SIZE", 1).value_or(1);
+    launcher.localRank = environmentNumber("OMPI_COMM_WORLD_LOCAL_RANK", 0);
   } else if (auto tasks = environmentNumber("SLURM_STEP_NUM_TASKS", 1); tasks && getenv("SLURM_STEP_ID")) {
     if (*tasks > 1 && !getenv("PMIX_RANK"))
       throw Error("cannot start", "srun", "it started " + std::to_string(*tasks) + " tasks without PMIx",
@@ -80,6 +82,7 @@ Launcher Launcher::detect() {
     launcher.size = *tasks;
     launcher.rank = environmentNumber("PMIX_RANK", 0).value_or(0);
     launcher.localRanks = environmentNumber("SLURM_NTASKS_PER_NODE", 1).value_or(1);
+    launcher.localRank = environmentNumber("SLURM_LOCALID", 0);
   }
   if (launcher.name.empty() && environmentNumber("PMI_SIZE", 1).value_or(1) > 1)
     throw Error("cannot start", "PMI_SIZE=" + std::string(getenv("PMI_SIZE")),

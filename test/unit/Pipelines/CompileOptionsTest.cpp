@@ -147,11 +147,11 @@ TEST(CompileOptions, ValuesMayStandApart) {
 TEST(CompileOptions, HelpListsEveryFlag) {
   std::string text = cli::helpText(compileProgramText());
   for (const char *flag :
-       {"--batch=N",         "--mesh=AXIS=SIZE,...", "--shard=ITEMS",     "--template=NAME",
-        "--max-seq-len=N",   "--dtype=TYPE",         "--task=TASK",       "--target=TARGET",
-        "--micro-batches=N", "--optimizer=NAME",     "--recompute=WHAT",  "--cpu=NAME",
-        "--machine=FILE",    "--embed-weights ",     "--compile-to=RUNG", "--dump-rungs=DIR",
-        "--explain ",        "--report=FILE.html",   "--help[=man] ",     "-o OUT",
+       {"--batch=N",           "--mesh=AXIS=SIZE,...", "--shard=ITEMS",     "--template=NAME",
+        "--max-seq-len=N",     "--dtype=TYPE",         "--task=TASK",       "--target=TARGET",
+        "--micro-batches=N",   "--optimizer=NAME",     "--recompute=WHAT",  "--cpu=NAME",
+        "--machine=NAME|FILE", "--embed-weights ",     "--compile-to=RUNG", "--dump-rungs=DIR",
+        "--explain ",          "--report=FILE.html",   "--help[=man] ",     "-o OUT",
         "--cache=TYPE"}) {
     size_t at = text.find(std::string("  ") + flag);
     EXPECT_NE(at, std::string::npos) << flag << "\n" << text;

@@ -65,6 +65,8 @@ public:
 
   /// `outer`: an operand or a result, `attr`: how it lies; `inner`: what the body takes or yields of it.
   LogicalResult verify(const Twine &what, Type outer, ShardingAttr attr, Type inner, bool isResult) {
+    if (!lookupMesh(op, attr.getMesh()))
+      return failure();
     auto whole = cast<RankedTensorType>(outer), piece = dyn_cast<RankedTensorType>(inner);
     if (std::string error = checkSharding(attr, mesh, whole.getRank()); !error.empty())
       return op.emitOpError() << what << ": " << error;
@@ -114,8 +116,10 @@ private:
 /// An annotation or a type in the body that speaks of a manual axis.
 bool liesOver(Operation *inner, const Boundary &boundary, const Mesh &mesh) {
   auto over = [&](ShardingAttr attr) {
-    return attr && llvm::any_of(attr.toSharding(mesh).usedAxes(),
-                                [&](const AxisRef &axis) { return boundary.overlapsManual(axis); });
+    // Rungs refuse types that are wrong themselves.
+    return attr && checkSharding(attr, mesh, int64_t(attr.getDims().size())).empty() &&
+           llvm::any_of(attr.toSharding(mesh).usedAxes(),
+                        [&](const AxisRef &axis) { return boundary.overlapsManual(axis); });
   };
   if (auto pin = dyn_cast<ConstraintOp>(inner))
     return over(pin.getSharding());

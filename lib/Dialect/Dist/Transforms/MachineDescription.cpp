@@ -57,6 +57,9 @@ std::optional<Machine> tessera::dist::loadMachine(StringRef given, const Mesh &m
     machine = parseMachine(*text, why);
     if (!machine)
       return complain(why + "; docs/Machines.md has the form");
+    if (machine->name == Machine::kNominal)
+      return complain("the name '" + std::string(Machine::kNominal) +
+                      "' is that of the machine that nobody described; give it another one");
     if (machine->name == Machine::kUnnamed && !isText) {
       machine->name = llvm::json::fixUTF8(given);
       for (char &c : machine->name)

@@ -71,3 +71,19 @@ func.func @reserved(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [
   }
   return %0 : tensor<4x4xf32>
 }
+
+// One that takes nothing may stand in a loop.
+// SPMD-LABEL: func.func @of_nothing
+// SPMD: dist.manual_computation
+func.func @of_nothing(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = graph.repeat 3 carry(%x : tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<4x8xf32>):
+    %m = dist.manual_computation over {"b"} () -> (tensor<4x8xf32>) in [] out [#dist.sharding<@mesh, [{}, {"b"}]>] {
+      %c = graph.constant dense<1.0> : tensor<4x4xf32> : tensor<4x4xf32>
+      dist.manual_yield %c : tensor<4x4xf32>
+    }
+    %s = graph.add %h, %m : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    graph.yield %s : tensor<4x8xf32>
+  }
+  return %0 : tensor<4x8xf32>
+}

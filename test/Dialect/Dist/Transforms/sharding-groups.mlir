@@ -4,6 +4,7 @@
 // RUN: llm-opt %t/tied.mlir --dist-propagate --dist-insert-reshards --verify-rung=rung=sharded | FileCheck %t/tied.mlir --check-prefix=SHARDED
 // RUN: llm-opt %t/clash.mlir --dist-propagate --verify-diagnostics | FileCheck %t/clash.mlir
 // RUN: llm-opt %t/shapes.mlir --dist-propagate --verify-diagnostics
+// RUN: llm-opt %t/manual.mlir --dist-propagate --verify-diagnostics
 
 //--- tied.mlir
 dist.mesh @mesh = <["x"=2, "y"=2]>
@@ -70,4 +71,19 @@ func.func @f(%x: tensor<8x8xf32>, %y: tensor<8x4xf32>) -> (tensor<8x8xf32>, tens
   // expected-note @+1 {{another one is 'tensor<8x4xf32>'}}
   %1 = dist.sharding_group %y "g" : tensor<8x4xf32>
   return %0, %1 : tensor<8x8xf32>, tensor<8x4xf32>
+}
+
+//--- manual.mlir
+dist.mesh @mesh = <["x"=2, "y"=2]>
+func.func @f(%x: tensor<8x8xf32>, %y: tensor<16x8xf32>) -> (tensor<8x8xf32>, tensor<16x8xf32>) {
+  // expected-error @+1 {{under other manual axes}}
+  %0 = dist.sharding_group %x "g" : tensor<8x8xf32>
+  %1 = dist.manual_computation over {"x"} (%y : tensor<16x8xf32>) -> (tensor<16x8xf32>)
+      in [#dist.sharding<@mesh, [{"x"}, {}]>] out [#dist.sharding<@mesh, [{"x"}, {}]>] {
+  ^bb0(%p: tensor<8x8xf32>):
+    // expected-note @+1 {{another one}}
+    %2 = dist.sharding_group %p "g" : tensor<8x8xf32>
+    dist.manual_yield %2 : tensor<8x8xf32>
+  }
+  return %0, %1 : tensor<8x8xf32>, tensor<16x8xf32>
 }

@@ -316,8 +316,8 @@ static SmallVector<Operation *> invariantSlice(Operation *op, Region &region) {
     if (!slice.insert(next))
       continue;
     // A weight gathered for others too would be held for the whole loop.
-    if (next != op && isa<DistDialect>(next->getDialect()) && isWeight(next->getOperand(0)) &&
-        !next->hasOneUse())
+    if (next != op && isa<DistDialect>(next->getDialect()) && next->getNumRegions() == 0 &&
+        next->getNumOperands() > 0 && isWeight(next->getOperand(0)) && !next->hasOneUse())
       return {};
     if (slice.size() > kMost || next->getBlock() != op->getBlock() || next->getNumRegions() != 0 ||
         !isPure(next))
@@ -348,7 +348,8 @@ static void hoistInvariant(Operation *root) {
       for (Block &block : region) {
         SmallVector<Operation *> collectives;
         for (Operation &op : block)
-          if (isa<DistDialect>(op.getDialect()) && !isWeight(op.getOperand(0)))
+          if (isa<DistDialect>(op.getDialect()) && op.getNumRegions() == 0 && op.getNumOperands() > 0 &&
+              !isWeight(op.getOperand(0)))
             collectives.push_back(&op);
         for (Operation *collective : collectives)
           for (Operation *op : invariantSlice(collective, region)) {

@@ -1,5 +1,6 @@
 //===- ShardingGroups.cpp - Values that have one sharding -------------------===//
 #include "Propagate/ShardingGroups.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
 
 #include "mlir/IR/Dominance.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -11,6 +12,12 @@ using namespace tessera::dist;
 void ShardingGroups::join(StringAttr name, Type type, int tensor) {
   if (name)
     named[{name.getValue().str(), cast<RankedTensorType>(type).getShape().vec()}].push_back(tensor);
+}
+
+/// Null: none.
+static ArrayAttr manualAxesAround(Operation *op) {
+  auto manual = op->getParentOfType<ManualComputationOp>();
+  return manual ? manual.getAxes() : ArrayAttr();
 }
 
 LogicalResult ShardingGroups::build(PropagationGraph &graph, llvm::function_ref<int(Value)> tensorOf) {
@@ -27,6 +34,13 @@ LogicalResult ShardingGroups::build(PropagationGraph &graph, llvm::function_ref<
                                << "', which has values of another shape; give it a group of its own")
                  .attachNote(other.getLoc())
              << "another one is " << other.getType();
+    if (manualAxesAround(op) != manualAxesAround(other))
+      return (op.emitOpError()
+              << "puts a value into group '" << op.getGroup()
+              << "', of which others stand under other manual axes, where the same tensor is "
+                 "another piece; give it a group of its own")
+                 .attachNote(other.getLoc())
+             << "another one";
     ties.unionSets(tensorOf(other.getResult()), tensorOf(op.getResult()));
   }
   std::map<int, SmallVector<int, 4>> members; // by leader

@@ -16,8 +16,9 @@ namespace tessera::runtime {
 struct Launcher {
   std::string name; // "mpirun"; empty: started alone
   int64_t rank = 0, size = 1;
-  int64_t localRanks = 1; // processes of the run on this machine
-  MeetingPlace meeting;   // of torchrun's processes
+  int64_t localRanks = 1;           // processes of the run on this machine
+  std::optional<int64_t> localRank; // the number of this one among them, where the launcher says it
+  MeetingPlace meeting;             // of torchrun's processes
 
   RanksFrom from() const;
   // Throws Error for numbers that cannot be, and for launchers whose processes cannot find each other (srun
