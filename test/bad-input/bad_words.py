@@ -33,7 +33,7 @@ COMPILE = [
     ("rungs into a device", ["--dump-rungs=/dev/null"],
      "cannot write rungs (/dev/null): Not a directory; name a folder that can be written to"),
     ("a machine that is a folder", ["--mesh=tp=2", "--machine={folder}"],
-     "cannot compile (--machine=...folder): cannot read machine (...folder): is a folder; name a JSON file that describes the machine"),
+     "cannot compile (--machine=...folder): cannot read machine (...folder): is a folder; name a JSON file that describes the machine, or one of a100, h100, h200, b200"),
     ("a mesh with a control character", ["--mesh=tp=2\x01"],
      "cannot compile (--mesh=tp=2\\x01): malformed mesh axis ('tp=2\\x01'): it is no NAME=SIZE; try --mesh=dp=2,tp=2"),
     ("a mesh that ends the line", ["--mesh=tp=2\nerror: x"],
