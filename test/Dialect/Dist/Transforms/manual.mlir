@@ -3,6 +3,7 @@
 // RUN: llm-opt %s --dist-propagate | FileCheck %s
 // RUN: llm-opt %s --dist-propagate --dist-insert-reshards --verify-rung=rung=sharded | FileCheck %s --check-prefix=SHARDED
 // RUN: llm-opt %s --dist-propagate --dist-insert-reshards --dist-partition --verify-rung=rung=spmd | FileCheck %s --check-prefix=SPMD
+// RUN: llm-opt %s --pass-pipeline='builtin.module(tessera-shard)' | FileCheck %s --check-prefix=WHOLE
 
 dist.mesh @mesh = <["a"=2, "b"=2]>
 
@@ -72,7 +73,9 @@ func.func @reserved(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [
   return %0 : tensor<4x4xf32>
 }
 
-// One that takes nothing may stand in a loop.
+// One that takes nothing may stand in a loop, whose collectives are looked at for what is the same in every iteration.
+// WHOLE-LABEL: func.func @of_nothing
+// WHOLE: dist.manual_computation
 // SPMD-LABEL: func.func @of_nothing
 // SPMD: dist.manual_computation
 func.func @of_nothing(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
