@@ -72,3 +72,130 @@ void tessera::leaveOpen(PlacementDecision &option, AxisList axes, PartialKind ki
     result.partialKind = axes.empty() ? PartialKind::None : kind;
   }
 }
+
+bool tessera::cutsWeight(const PlacementProgram &program, const ProgramOp &op,
+                         const PlacementDecision &option) {
+  auto shardsOf = [](const Sharding &sharding) {
+    int64_t shards = 1;
+    for (size_t d = 0; d < sharding.dims.size(); ++d)
+      shards *= sharding.shards(int(d));
+    return shards;
+  };
+  return llvm::any_of(llvm::zip(op.operands, option.operands), [&](auto pair) {
+    const ProgramValue &value = program.values[size_t(std::get<0>(pair))];
+    return value.isWeight && shardsOf(std::get<1>(pair)) > shardsOf(value.sharding);
+  });
+}
+
+/// Whether every factor can be cut by its axes at all.
+static bool canBeCut(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes) {
+  return llvm::all_of(llvm::zip(rule.factors, factorAxes), [](auto pair) {
+    const auto &[factor, axes] = pair;
+    if (axes.empty())
+      return true;
+    if (factor.kind == FactorKind::NeedReplication || axesSize(axes) > factor.size)
+      return false;
+    return factor.kind != FactorKind::Permutation || factor.size % axesSize(axes) == 0;
+  });
+}
+
+std::optional<PlacementDecision> tessera::assignedOption(const PlacementProgram &program, const ProgramOp &op,
+                                                         const ReshardCosts &costs,
+                                                         llvm::ArrayRef<AxisList> factorAxes) {
+  PartialKind kind = PartialKind::None;
+  auto reduced = canBeCut(op.rule, factorAxes) ? reducedAxes(op.rule, factorAxes, kind) : std::nullopt;
+  auto option = reduced ? optionWithAxes(program, op, costs, factorAxes) : std::nullopt;
+  if (!option || cutsWeight(program, op, *option))
+    return std::nullopt;
+  leaveOpen(*option, *reduced, kind);
+  return option;
+}
+
+namespace {
+class AllOptions {
+public:
+  AllOptions(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs,
+             llvm::ArrayRef<AxisRef> axes, size_t most)
+      : program(program), op(op), costs(costs), axes(axes), most(most), lists(op.rule.factors.size()) {}
+
+  std::vector<PlacementDecision> run() {
+    place(0);
+    if (options.size() > most)
+      options.clear();
+    return std::move(options);
+  }
+
+private:
+  void place(size_t axis) {
+    if (options.size() > most)
+      return;
+    if (axis == axes.size())
+      return add();
+    place(axis + 1);
+    for (AxisList &list : lists)
+      for (size_t at = 0; at <= list.size(); ++at) {
+        list.insert(list.begin() + ptrdiff_t(at), axes[axis]);
+        place(axis + 1);
+        list.erase(list.begin() + ptrdiff_t(at));
+      }
+  }
+
+  void add() {
+    llvm::SmallVector<AxisList, 8> merged(lists.begin(), lists.end());
+    AxisList idle;
+    for (AxisList &list : merged)
+      mergeAdjacent(list);
+    for (const AxisRef &axis : axes)
+      if (llvm::none_of(lists, [&](const AxisList &list) { return llvm::is_contained(list, axis); }))
+        idle.push_back(axis);
+    auto option = assignedOption(program, op, costs, merged);
+    if (!option)
+      return;
+    for (size_t set = 1; set < size_t(1) << idle.size() && options.size() <= most; ++set) {
+      AxisList open;
+      for (auto [i, axis] : llvm::enumerate(idle))
+        if (set >> i & 1)
+          open.push_back(axis);
+      llvm::sort(open);
+      mergeAdjacent(open);
+      addOpen(*option, open, PartialKind::Sum);
+      addOpen(*option, open, PartialKind::Max);
+    }
+    options.push_back(std::move(*option));
+  }
+
+  /// With a sum over idle axes kept open in each group of operands that the op is linear in.
+  void addOpen(const PlacementDecision &option, const AxisList &open, PartialKind kind) {
+    for (const auto &group : kind == PartialKind::Sum ? op.rule.linear : op.rule.maxLinear) {
+      if (group.empty())
+        continue;
+      PartialKind reducedKind = PartialKind::None;
+      AxisList sums = *reducedAxes(op.rule, option.factorAxes, reducedKind);
+      if (reducedKind != PartialKind::None && reducedKind != kind)
+        return;
+      PlacementDecision kept = option;
+      for (int operand : group) {
+        kept.operands[size_t(operand)].partial = open;
+        kept.operands[size_t(operand)].partialKind = kind;
+      }
+      sums.append(open.begin(), open.end());
+      leaveOpen(kept, std::move(sums), kind);
+      options.push_back(std::move(kept));
+    }
+  }
+
+  const PlacementProgram &program;
+  const ProgramOp &op;
+  const ReshardCosts &costs;
+  llvm::ArrayRef<AxisRef> axes;
+  size_t most;
+  std::vector<AxisList> lists; ///< of each factor
+  std::vector<PlacementDecision> options;
+};
+} // namespace
+
+std::vector<PlacementDecision> tessera::allOptions(const PlacementProgram &program, const ProgramOp &op,
+                                                   const ReshardCosts &costs, llvm::ArrayRef<AxisRef> axes,
+                                                   size_t most) {
+  return AllOptions(program, op, costs, axes, most).run();
+}

@@ -193,24 +193,13 @@ private:
     PartialKind kind = PartialKind::None;
     auto reduced = reducedAxes(op.rule, axes, kind);
     auto option = reduced ? optionWithAxes(program, op, costs, axes) : std::nullopt;
-    if (!option)
+    if (!option || cutsWeight(program, op, *option))
       return nullptr;
-    for (auto [operand, needed] : llvm::zip(op.operands, option->operands))
-      if (const ProgramValue &value = program.values[size_t(operand)];
-          value.isWeight && shardsOf(needed) > shardsOf(value.sharding))
-        return nullptr;
     AxisList sums = *reduced;
     if (open)
       keepOpen(op, *option, sums, kind);
     leaveOpen(*option, sums, kind);
     return keep(std::move(*option));
-  }
-
-  static int64_t shardsOf(const Sharding &sharding) {
-    int64_t shards = 1;
-    for (size_t d = 0; d < sharding.dims.size(); ++d)
-      shards *= sharding.shards(int(d));
-    return shards;
   }
 
   /// The first sum that operands of one linear group come as, if its axes are free; who of the group is whole

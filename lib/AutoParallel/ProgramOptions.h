@@ -41,6 +41,21 @@ std::optional<PlacementDecision> optionWithAxes(const PlacementProgram &program,
                                                 const ReshardCosts &costs,
                                                 llvm::ArrayRef<AxisList> factorAxes);
 
+/// The same with results partial over axes of reduced factors; none, too, if a weight would be cut further
+/// than it is stored, or a factor cannot be split.
+std::optional<PlacementDecision> assignedOption(const PlacementProgram &program, const ProgramOp &op,
+                                                const ReshardCosts &costs,
+                                                llvm::ArrayRef<AxisList> factorAxes);
+
+/// With every assignment of `axes` to factors, in every order, and every sum over idle ones that could stay
+/// open; none if they are more than `most`.
+std::vector<PlacementDecision> allOptions(const PlacementProgram &program, const ProgramOp &op,
+                                          const ReshardCosts &costs, llvm::ArrayRef<AxisRef> axes,
+                                          size_t most);
+
+/// Whether an operand that is a weight would be in more pieces than it is stored in.
+bool cutsWeight(const PlacementProgram &program, const ProgramOp &op, const PlacementDecision &option);
+
 /// Axes over which results are partial if the factors have `factorAxes`, and what they are a part of (none:
 /// unchanged). None if both a sum and a maximum.
 std::optional<AxisList> reducedAxes(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes,

@@ -14,6 +14,7 @@
 
 #include "tessera/AutoParallel/Placement.h"
 
+#include <limits>
 #include <memory>
 
 namespace tessera {
@@ -45,6 +46,7 @@ struct ProgramOp {
 struct ProgramUse {
   int value;
   Sharding sharding;
+  int before = -1; ///< which op it is read, by number; -1: behind all
 };
 
 struct PlacementProgram {
@@ -66,6 +68,9 @@ struct ProgramPlacementOptions {
   int64_t largestTable = 1 << 20; ///< entries of an intermediate table
   bool widen = true;              ///< offer ops more where a placement pays much
   bool anyGain = false;           ///< take what they are offered however little less time it takes
+  /// Bytes that a rank may have of the program's values at once (docs/Memory.md, "Placement"): of the choices
+  /// that keep to it one that takes little time; where none does, one that has few.
+  double liveBytes = std::numeric_limits<double>::infinity();
 };
 
 struct ProgramDecision {
@@ -73,6 +78,7 @@ struct ProgramDecision {
   double time = 0;                                     ///< work and reshards
   double sent = 0;                                     ///< the part of it that is no work
   double lowerBound = 0;                               ///< no choice among the options takes less
+  double liveBytes = 0;                                ///< where they are limited: of a rank at once
   bool widened = false;                                ///< it takes something that ops were offered
   std::vector<std::vector<PlacementDecision>> options; ///< of each op
 };
