@@ -5,23 +5,30 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <tuple>
+
 using namespace tessera;
 
 LiveBytes::LiveBytes(const PlacementProgram &program, const Machine &machine)
     : program(program), machine(machine), values(program.values.size()) {
+  auto timeOf = [&](size_t op) { return program.ops[op].at < 0 ? int(op) : program.ops[op].at; };
   for (auto [i, op] : llvm::enumerate(program.ops)) {
-    for (auto [r, value] : llvm::enumerate(op.results))
-      values[size_t(value)].producer = int(i), values[size_t(value)].result = int(r);
+    const int at = timeOf(i);
+    end = std::max(end, at + 1);
+    for (auto [r, value] : llvm::enumerate(op.results)) {
+      Value &made = values[size_t(value)];
+      made.at = at, made.producer = int(i), made.result = int(r);
+    }
     for (auto [o, value] : llvm::enumerate(op.operands))
-      values[size_t(value)].readers.push_back({int(i), int(o), nullptr});
+      values[size_t(value)].readers.push_back({at, int(i), int(o), nullptr});
   }
-  const int end = int(program.ops.size());
+  for (const ProgramUse &use : program.uses)
+    end = std::max(end, use.at + 1);
   for (auto [u, use] : llvm::enumerate(program.uses))
-    values[size_t(use.value)].readers.push_back(
-        {use.before < 0 ? end : use.before, -1 - int(u), &use.sharding});
+    values[size_t(use.value)].readers.push_back({use.at < 0 ? end : use.at, int(u), -1, &use.sharding});
   for (Value &value : values)
     llvm::sort(value.readers, [](const Reader &a, const Reader &b) {
-      return std::pair(a.at, a.operand) < std::pair(b.at, b.operand);
+      return std::tuple(a.at, a.operand, a.op) < std::tuple(b.at, b.operand, b.op);
     });
 }
 
@@ -43,7 +50,7 @@ void LiveBytes::add(int first, int last, double more) {
 }
 
 llvm::ArrayRef<double> LiveBytes::of(llvm::ArrayRef<const PlacementDecision *> chosen) {
-  bytes.assign(program.ops.size() + 1, 0);
+  bytes.assign(size_t(times()), 0);
   auto optionOf = [&](int op) { return op < int(chosen.size()) ? chosen[size_t(op)] : nullptr; };
   for (auto [value, info] : llvm::zip(values, program.values)) {
     const bool isMade = value.producer >= 0;
@@ -51,10 +58,10 @@ llvm::ArrayRef<double> LiveBytes::of(llvm::ArrayRef<const PlacementDecision *> c
     if (isMade && !producer)
       continue;
     const Sharding &made = isMade ? producer->results[size_t(value.result)] : info.sharding;
-    int lastOfMade = value.producer;
+    int lastOfMade = value.at;
     copies.clear();
     for (const Reader &reader : value.readers) {
-      const PlacementDecision *option = reader.outside ? nullptr : optionOf(reader.at);
+      const PlacementDecision *option = reader.outside ? nullptr : optionOf(reader.op);
       if (!option && !reader.outside)
         continue;
       const Sharding &needed = reader.outside ? *reader.outside : option->operands[size_t(reader.operand)];
@@ -72,7 +79,7 @@ llvm::ArrayRef<double> LiveBytes::of(llvm::ArrayRef<const PlacementDecision *> c
       lastOfMade = reader.at;
     }
     if (isMade)
-      add(value.producer, std::max(value.producer, lastOfMade), of(info, made));
+      add(value.at, lastOfMade, of(info, made));
     for (const Copy &copy : copies)
       add(copy.first, copy.last, ofCopy(info, *copy.sharding, machine));
   }
@@ -86,6 +93,6 @@ double LiveBytes::most(llvm::ArrayRef<const PlacementDecision *> chosen) {
 
 std::pair<int, int> LiveBytes::lifeOf(int value) const {
   const Value &info = values[size_t(value)];
-  int first = info.producer >= 0 ? info.producer : info.readers.empty() ? 0 : info.readers.front().at;
+  int first = info.producer >= 0 ? info.at : info.readers.empty() ? 0 : info.readers.front().at;
   return {first, info.readers.empty() ? first : std::max(first, info.readers.back().at)};
 }

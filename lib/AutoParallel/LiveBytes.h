@@ -17,14 +17,16 @@ class LiveBytes {
 public:
   LiveBytes(const PlacementProgram &program, const Machine &machine);
 
-  /// Bytes of a rank while each op runs, and behind the last. Ops that are null, and those behind the end of
-  /// `chosen`, are left out with what they make and read: what is there without them is there with them.
+  /// Bytes of a rank at each time that something may run, and behind all. Ops that are null, and those behind
+  /// the end of `chosen`, are left out with what they make and read: what is there without them is there with
+  /// them.
   llvm::ArrayRef<double> of(llvm::ArrayRef<const PlacementDecision *> chosen);
   /// The largest of them.
   double most(llvm::ArrayRef<const PlacementDecision *> chosen);
 
-  /// The ops from which to which a value is there in some sharding, whatever is chosen.
+  /// The times from which to which a value is there in some sharding, whatever is chosen.
   std::pair<int, int> lifeOf(int value) const;
+  int times() const { return end + 1; }
 
   /// A rank's part of a value that is made in `sharding`.
   static double of(const ProgramValue &value, const Sharding &sharding);
@@ -32,10 +34,10 @@ public:
   static double ofCopy(const ProgramValue &value, const Sharding &needed, const Machine &machine);
 
 private:
-  /// Who reads a value: an op's operand, or somebody outside before op number `at`.
+  /// Who reads a value: an op's operand, or somebody outside.
   struct Reader {
-    int at, operand;
-    const Sharding *outside; ///< none: the op. Else `operand` only tells readers apart
+    int at, op, operand;
+    const Sharding *outside; ///< or none
   };
   /// A value in one sharding.
   struct Copy {
@@ -43,13 +45,14 @@ private:
     int first, last;
   };
   struct Value {
-    int producer = -1, result = -1;
+    int at = -1, producer = -1, result = -1;
     llvm::SmallVector<Reader, 4> readers; ///< in order
   };
   void add(int first, int last, double bytes);
 
   const PlacementProgram &program;
   const Machine &machine;
+  int end = 0; ///< the time behind all ops
   std::vector<Value> values;
   std::vector<double> bytes;
   llvm::SmallVector<Copy, 4> copies; ///< of the value at hand

@@ -87,7 +87,7 @@ private:
   //===--- Prices -----------------------------------------------------------===//
 
   void raisePrices() {
-    std::vector<double> prices(program.ops.size() + 1, 0), fits;
+    std::vector<double> prices(size_t(live.times()), 0), fits;
     // A byte that costs so much is worth all the time that the plan takes.
     const double whole = best.time / std::max(1.0, best.overflow + limit);
     for (int round = 0; round < kMostPrices; ++round) {
@@ -113,11 +113,12 @@ private:
   }
 
   /// The choice at these prices. Whether there is one that was not there just now.
-  bool search(llvm::ArrayRef<double> pricesOfOps) {
+  bool search(llvm::ArrayRef<double> pricesOfTimes) {
     std::vector<double> prices;
     for (int value = 0; value < int(program.values.size()); ++value) {
       auto [first, final] = live.lifeOf(value);
-      prices.push_back(std::accumulate(pricesOfOps.begin() + first, pricesOfOps.begin() + final + 1, 0.0));
+      prices.push_back(
+          std::accumulate(pricesOfTimes.begin() + first, pricesOfTimes.begin() + final + 1, 0.0));
     }
     PlacementSearch search(program, ends, options, costs, prices);
     search.run(kInfinity, kTableOfPrices);

@@ -179,6 +179,7 @@ static ExplainOptions explainOptions(const CompileOptions &options, bool suggest
   explain.machine = options.machine;
   explain.suggest = suggest;
   explain.savedBytes = options.savedBytes;
+  explain.liveBytes = options.liveBytes;
   explain.isRecomputeGiven = options.isRecomputeGiven;
   return explain;
 }

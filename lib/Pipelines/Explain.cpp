@@ -124,6 +124,7 @@ private:
     sharding.shard = asked.first;
     sharding.machine = options.machine;
     sharding.savedBytes = options.savedBytes;
+    sharding.liveBytes = options.liveBytes;
     sharding.isRecomputeGiven = options.isRecomputeGiven;
     PassManager pm(&context);
     buildPhases(pm, Rung::Sharded, Rung::Spmd, sharding);

@@ -1,10 +1,11 @@
 //===- FitMemory.cpp - The fastest program that fits ----------------------===//
 //
 // Predicted are times; bytes are measured, on rung exec. A strategy is what the rungs above decide: which
-// values graph-build-train-step saves, and how gradients lie. Below, SavedLoops has for each number of saved
-// bytes the fastest program; which of them fits is found by bisection, a dozen programs at most. Which ones
-// it tries does not depend on the limit until one fits into one limit and not into the other: so no limit
-// gives a slower program than a smaller one.
+// values graph-build-train-step saves, how weights, states and gradients lie, and how many bytes of what a
+// block makes placement lets a rank have at once. Below, SavedLoops has for each number of saved bytes the
+// fastest program; which of them fits is found by bisection, a dozen programs at most. Which ones it tries
+// does not depend on the limit until one fits into one limit and not into the other: so of the programs of
+// one strategy no limit gives a slower one than a smaller limit.
 //
 //===----------------------------------------------------------------------===//
 #include "FitMemory.h"
@@ -12,8 +13,10 @@
 #include "tessera/Pipelines/ProgramMemory.h"
 #include "tessera/Pipelines/SpmdFacts.h"
 
+#include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Dist/Transforms/SavedLoops.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Frontend.h"
 #include "tessera/Pipelines/Phases.h"
@@ -44,6 +47,8 @@ public:
   Result<Plan> smallest() { return measure(0); }
   /// The fastest plan that fits, of those between: `smallest` does, `fastest` does not.
   Result<Plan> between(Plan smallest, int64_t limit);
+  /// Axes of the mesh that no weight lies over, minor to major.
+  std::vector<std::string> axesWithoutWeights() const;
 
 private:
   Result<Plan> measure(size_t point);
@@ -68,16 +73,23 @@ private:
     return registry;
   }
   std::vector<CompileOptions> strategies() const;
+  std::vector<CompileOptions> layouts() const;
+  Status consider(const std::vector<CompileOptions> &strategies);
   Status consider(const CompileOptions &strategy);
+  Status considerTighter(const CompileOptions &strategy, int64_t arena);
+  Status considerBetween(Strategy &strategy);
+  void weigh(const Plan &plan);
+  bool isWithin(const Plan &plan) const { return plan.memory.total() <= options.memory; }
   Failure doesNotFit() const;
   void explain(const Plan &plan) const;
 
   const CompileOptions &options;
   MLIRContext context;
   OwningOpRef<ModuleOp> graph;
-  bool fits = false;         ///< the fastest plan of some strategy
-  std::optional<Plan> best;  ///< that fits
-  std::optional<Plan> least; ///< that takes fewest bytes
+  std::vector<std::string> idleAxes; ///< that no weight lies over, as the first strategy has them
+  bool fits = false;                 ///< the fastest plan of some strategy
+  std::optional<Plan> best;          ///< that fits
+  std::optional<Plan> least;         ///< that takes fewest bytes
 };
 
 } // namespace
@@ -138,66 +150,158 @@ Result<Plan> Strategy::between(Plan smallest, int64_t limit) {
   return best;
 }
 
-/// What rungs above may be told, the fastest first.
+std::vector<std::string> Strategy::axesWithoutWeights() const {
+  const Mesh mesh = dist::getMesh(*local) ? dist::getMesh(*local).getMesh().toMesh() : Mesh();
+  std::vector<std::string> idle;
+  for (auto [i, axis] : llvm::enumerate(mesh.axes)) {
+    bool isUsed = axis.size == 1;
+    for (auto function : local.get().getOps<func::FuncOp>())
+      for (BlockArgument arg : function.getArguments())
+        if (auto sharding = dist::getShardingAttr(arg.getType());
+            sharding && graph::argumentKind(arg) == graph::Kind::Parameter)
+          isUsed |= llvm::any_of(sharding.toSharding(mesh).usedAxes(),
+                                 [&](const AxisRef &used) { return used.axis == int(i); });
+    if (!isUsed)
+      idle.push_back(axis.name);
+  }
+  return idle;
+}
+
+/// With an item of --shard besides.
+static CompileOptions withItem(CompileOptions options, const std::string &item) {
+  options.shard += (options.shard.empty() ? "" : ",") + item;
+  return options;
+}
+
+/// How the values of a class lie: whether an item speaks of the class, or of one of its values.
+static bool isSaid(const CompileOptions &options, StringRef valueClass, StringRef prefix) {
+  return llvm::any_of(llvm::split(options.shard, ','), [&](StringRef item) {
+    StringRef value = item.split('=').first.contains(':') ? item.split(':').first.trim() : StringRef();
+    return value == valueClass || (!prefix.empty() && value.starts_with(prefix));
+  });
+}
+
+/// What rungs above may be told about gradients, the fastest first.
 std::vector<CompileOptions> Fitting::strategies() const {
   std::vector<CompileOptions> list{options};
   if (options.task != Task::Train)
     return list;
   std::string error;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
-  auto items = mesh ? dist::parseShardSpec(options.shard, *mesh, error) : std::nullopt;
-  bool isSaid = items && llvm::any_of(*items, [](const dist::ShardItem &item) {
-                  return item.value == dist::kGradients || StringRef(item.value).starts_with("grad.");
-                });
   // Gradients of one micro-batch are never whole where shards are enough.
-  if (mesh && options.microBatches > 1 && !isSaid)
+  if (mesh && options.microBatches > 1 && !isSaid(options, dist::kGradients, "grad."))
     for (StringRef axis : {"fsdp", "dp"})
       if (auto found = mesh->find(axis.str()); found && mesh->axes[size_t(*found)].size > 1) {
-        list.push_back(options);
-        list.back().shard += (options.shard.empty() ? "" : ",") + ("gradients:largest=" + axis).str();
+        list.push_back(withItem(options, ("gradients:largest=" + axis).str()));
         break;
       }
-  // Above rung sharded, what backward makes again may lie otherwise than forward did: less memory, at times.
-  if (!options.isRecomputeGiven)
-    for (size_t i = 0, n = list.size(); i < n; ++i) {
-      list.push_back(list[i]);
-      list.back().recompute = "full";
-    }
   return list;
+}
+
+/// What else may lie over axes that no weight lies over: states, then gradients, then the weights themselves,
+/// which are gathered to be used, or what is computed with them is moved.
+std::vector<CompileOptions> Fitting::layouts() const {
+  std::vector<CompileOptions> list;
+  std::string error, axes;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  for (const MeshAxis &axis : mesh->axes) {
+    const dist::StandardAxis *standard = dist::findStandardAxis(axis.name);
+    if (axis.size > 1 &&
+        ((standard && standard->largestFreeWeightDim) || llvm::is_contained(idleAxes, axis.name)))
+      axes += (axes.empty() ? "" : "+") + axis.name;
+  }
+  if (idleAxes.empty() || axes.empty()) // a program may bring a mesh of its own
+    return list;
+  CompileOptions layout = options;
+  auto add = [&](StringRef valueClass, StringRef prefix) {
+    if (isSaid(options, valueClass, prefix))
+      return;
+    layout = withItem(layout, (valueClass + ":" + dist::kLargest + "=" + axes).str());
+    list.push_back(layout);
+  };
+  if (options.task == Task::Train) {
+    add(dist::kStates, "");
+    add(dist::kGradients, "grad.");
+  }
+  add(dist::kWeights, "");
+  return list;
+}
+
+void Fitting::weigh(const Plan &plan) {
+  if (!least || plan.memory.total() < least->memory.total())
+    least = plan;
+  if (isWithin(plan) && (!best || plan.isFasterThan(*best)))
+    best = plan;
+}
+
+/// `strategy`, whose fastest plan does not fit: what it makes again.
+Status Fitting::considerBetween(Strategy &strategy) {
+  Result<Plan> smallest = strategy.smallest();
+  if (!smallest)
+    return smallest.takeFailure();
+  weigh(*smallest);
+  if (!isWithin(*smallest))
+    return {};
+  Result<Plan> between = strategy.between(smallest.take(), options.memory);
+  if (!between)
+    return between.takeFailure();
+  weigh(*between);
+  return {};
 }
 
 Status Fitting::consider(const CompileOptions &candidate) {
   Result<std::unique_ptr<Strategy>> strategy = Strategy::make(*graph, candidate);
   if (!strategy)
     return strategy.takeFailure();
+  if (!least)
+    idleAxes = (*strategy)->axesWithoutWeights();
   bool isFull = candidate.recompute != options.recompute;
   Result<Plan> fastest = isFull ? (*strategy)->smallest() : (*strategy)->fastest();
   if (!fastest)
     return fastest.takeFailure();
-  auto offer = [&](std::optional<Plan> &to, const Plan &plan, bool isBetter) {
-    if (!to || isBetter)
-      to = plan;
-  };
-  auto weigh = [&](const Plan &plan) {
-    offer(least, plan, least && plan.memory.total() < least->memory.total());
-    if (plan.memory.total() <= options.memory)
-      offer(best, plan, best && plan.isFasterThan(*best));
-  };
   weigh(*fastest);
-  fits |= !isFull && fastest->memory.total() <= options.memory;
-  if (isFull || fastest->memory.total() <= options.memory)
+  fits |= !isFull && isWithin(*fastest);
+  if (isWithin(*fastest))
     return {};
-  Result<Plan> smallest = (*strategy)->smallest();
-  if (!smallest)
-    return smallest.takeFailure();
-  weigh(*smallest);
-  if (smallest->memory.total() > options.memory)
+  if (!isFull)
+    if (Status s = considerBetween(**strategy); !s)
+      return s;
+  return considerTighter(candidate, fastest->memory.arena);
+}
+
+/// With less that a block may have at once: what the blocks make of the arena, halved until something fits.
+Status Fitting::considerTighter(const CompileOptions &candidate, int64_t arena) {
+  if (candidate.mesh.empty())
     return {};
-  Result<Plan> between = (*strategy)->between(smallest.take(), options.memory);
-  if (!between)
-    return between.takeFailure();
-  weigh(*between);
-  return {};
+  std::unique_ptr<Strategy> strategy;
+  auto place = [&](int64_t bytes) -> Result<Plan> {
+    CompileOptions tighter = candidate;
+    tighter.liveBytes = bytes;
+    Result<std::unique_ptr<Strategy>> made = Strategy::make(*graph, tighter);
+    if (!made)
+      return made.takeFailure();
+    strategy = made.take();
+    Result<Plan> smallest = strategy->smallest();
+    if (smallest)
+      weigh(*smallest);
+    return smallest;
+  };
+  // First as little as can be: where that does not fit, nothing does.
+  Result<Plan> smallest = place(0);
+  if (!smallest || !isWithin(*smallest))
+    return smallest ? Status() : smallest.takeFailure();
+  for (int64_t bytes : {arena / 2, arena / 4, arena / 8, int64_t(0)}) {
+    smallest = place(bytes);
+    if (!smallest)
+      return smallest.takeFailure();
+    if (isWithin(*smallest))
+      break;
+  }
+  Result<Plan> fastest = strategy->fastest();
+  if (!fastest)
+    return fastest.takeFailure();
+  weigh(*fastest);
+  return isWithin(*fastest) ? Status() : considerBetween(*strategy);
 }
 
 static std::string partsText(const ProgramMemory &memory) {
@@ -227,7 +331,16 @@ void Fitting::explain(const Plan &plan) const {
                                   plan.seconds * 1e6, plan.options.savedBytes);
   if (plan.options.shard != options.shard)
     llvm::errs() << "; --shard=" << plan.options.shard;
+  if (plan.options.liveBytes >= 0)
+    llvm::errs() << "; what a block makes is placed within " << plan.options.liveBytes << " bytes";
   llvm::errs() << "\n";
+}
+
+Status Fitting::consider(const std::vector<CompileOptions> &strategies) {
+  for (const CompileOptions &strategy : strategies)
+    if (Status s = consider(strategy); !s)
+      return s;
+  return {};
 }
 
 Result<CompileOptions> Fitting::run() {
@@ -235,10 +348,20 @@ Result<CompileOptions> Fitting::run() {
   if (!loaded)
     return loaded.takeFailure();
   graph = loaded.take();
-  for (const CompileOptions &strategy : strategies()) {
-    if (fits && strategy.recompute != options.recompute)
-      break; // nothing need be made again
-    if (Status s = consider(strategy); !s)
+  std::vector<CompileOptions> all = strategies();
+  if (Status s = consider(all); !s)
+    return s.takeFailure();
+  if (!fits) {
+    std::vector<CompileOptions> more = layouts();
+    if (Status s = consider(more); !s)
+      return s.takeFailure();
+    llvm::append_range(all, more);
+  }
+  // Above rung sharded, what backward makes again may lie otherwise than forward did: less memory, at times.
+  if (!fits && options.task == Task::Train && !options.isRecomputeGiven) {
+    for (CompileOptions &strategy : all)
+      strategy.recompute = "full";
+    if (Status s = consider(all); !s)
       return s.takeFailure();
   }
   if (!best)

@@ -102,7 +102,9 @@ static void buildSharded(OpPassManager &pm, const CompileOptions &options) {
   verifyRung(pm, Rung::Step);
   // Leaves attributes, which the next pass consumes: nothing may run between.
   pm.addPass(dist::createDistPropagatePass());
-  pm.addPass(dist::createDistInsertReshardsPass());
+  dist::DistInsertReshardsPassOptions reshards;
+  reshards.liveBytes = options.liveBytes;
+  pm.addPass(dist::createDistInsertReshardsPass(reshards));
   pm.addPass(dist::createDistWidenInputsPass());
   //===--- Rung sharded ---------------------------------------------------===//
   verifyRung(pm, Rung::Sharded);

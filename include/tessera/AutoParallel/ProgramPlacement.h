@@ -36,9 +36,10 @@ struct Decomposition;
 
 struct ProgramOp {
   ShardingRule rule;
-  llvm::SmallVector<int, 4> operands, results;        ///< values
-  double flops = 0, bytes = 0;                        ///< of the whole, unsharded op
-  ComputeType type = ComputeType::F32;                ///< of its FLOPs
+  llvm::SmallVector<int, 4> operands, results; ///< values
+  double flops = 0, bytes = 0;                 ///< of the whole, unsharded op
+  ComputeType type = ComputeType::F32;         ///< of its FLOPs
+  int at = -1; ///< when it runs, for who counts bytes: at most once; -1: in the order of ops
   std::shared_ptr<const Decomposition> decomposition; ///< or none
 };
 
@@ -46,7 +47,7 @@ struct ProgramOp {
 struct ProgramUse {
   int value;
   Sharding sharding;
-  int before = -1; ///< which op it is read, by number; -1: behind all
+  int at = -1; ///< when it is read, as ProgramOp::at; -1: behind all ops
 };
 
 struct PlacementProgram {

@@ -50,6 +50,8 @@ struct CompileOptions {
   int64_t memory = 0;            ///< bytes of a rank at most; 0: not given
   int64_t savedBytes = -1; ///< of what loops save for backward, at most; negative: as `recompute` says (no
                            ///< flag sets it; --memory does)
+  int64_t liveBytes = -1;  ///< that a rank may have at once of what a block makes; negative: as many as it
+                           ///< likes (no flag sets it; --memory does)
   std::string pipeline, stages; ///< as given: --pipeline, --stages
   // What the two come to for a model and its mesh (no flags; empty: there is no pipeline).
   std::vector<int64_t> stageSizes, stageCoordinates; ///< of each stage: its layers, where it lies

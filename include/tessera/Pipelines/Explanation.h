@@ -106,7 +106,8 @@ struct ExplainOptions {
   std::string mesh, shard, machine; ///< as the options of the sharding pipeline
   bool suggest = true;     ///< look for flags that remove collectives: some runs of the pipeline for each
   size_t activations = 8;  ///< at most so many, of each function
-  int64_t savedBytes = -1; ///< this and the next as in CompileOptions
+  int64_t savedBytes = -1; ///< this and the next two as in CompileOptions
+  int64_t liveBytes = -1;
   bool isRecomputeGiven = false;
 };
 

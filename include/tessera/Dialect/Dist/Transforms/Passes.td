@@ -67,7 +67,7 @@ def DistInsertReshardsPass : Pass<"dist-insert-reshards", "::mlir::ModuleOp"> {
     Rung `step` to rung `sharded`. How each op of a block runs is chosen for all of them at once, by the total time of work and reshards
     (`placeProgram`); operands that lie otherwise go through a `dist.reshard`. What loops carry, annotations and the function's
     arguments and results lie as propagation wants, but for outputs with `dist.unasked`, which lie where they cost least in all functions. A sharded reduction makes a partial type; it stays so through linear ops as long as that
-    pays. A weight sharded by fsdp keeps its sharding as a stack; its slice is gathered inside the body, just before use, unless
+    pays. With `live-bytes` a block keeps to so many bytes that a rank has at once of what it makes, in more time, or has few where it cannot. A weight sharded by fsdp keeps its sharding as a stack; its slice is gathered inside the body, just before use, unless
     moving the activations is faster.
     ```mlir
     // given %x: tensor<4x16xf32>, %w: tensor<8x16xf32>
@@ -85,6 +85,9 @@ def DistInsertReshardsPass : Pass<"dist-insert-reshards", "::mlir::ModuleOp"> {
         : tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"tp"}>> -> tensor<4x8xf32, #dist.sharding<@mesh, [{}, {} ]>>
     ```
   }];
+  let options = [
+    Option<"liveBytes", "live-bytes", "int64_t", "-1", "That a rank may have at once of what a block makes; negative: as many as it likes">,
+  ];
   let dependentDialects = ["::tessera::dist::DistDialect"];
 }
 

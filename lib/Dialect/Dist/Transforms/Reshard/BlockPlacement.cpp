@@ -32,9 +32,10 @@ public:
   explicit ProgramBuilder(const BlockFacts &facts, bool primitive = false)
       : facts(facts), primitive(primitive) {}
 
-  void build(Operation &op) {
+  /// `at`: when it runs, where not in the order of calls.
+  void build(Operation &op, int at = -1) {
     if (auto needs = facts.needs(&op)) {
-      addUses(*needs);
+      addUses(*needs, at);
       for (OpResult result : op.getResults())
         if (isa<RankedTensorType>(result.getType()))
           add(result, facts.wanted(result), /*fixed=*/true);
@@ -43,6 +44,7 @@ public:
     auto ruled = cast<ShardingRuleOpInterface>(op);
     ProgramOp entry;
     entry.rule = ruled.getShardingRule();
+    entry.at = at;
     for (Value operand : op.getOperands())
       entry.operands.push_back(idOf(operand));
     for (OpResult result : op.getResults())
@@ -60,9 +62,9 @@ public:
     ops.push_back(&op);
   }
 
-  void addUses(const ValueNeeds &needs) {
+  void addUses(const ValueNeeds &needs, int at = -1) {
     for (auto &[value, sharding] : needs)
-      program.uses.push_back({idOf(value), sharding});
+      program.uses.push_back({idOf(value), sharding, at});
   }
 
   PlacementProgram program;
@@ -148,6 +150,10 @@ FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, Resh
                           parent->getName(), builder.ops.size(), decision.time * 1e6,
                           decision.lowerBound * 1e6, gap, work.reshardSteps, work.reshards,
                           work.tableEntries));
+    if (std::isfinite(settings.liveBytes))
+      explain(builder.ops.front()->getLoc(), "memory",
+              llvm::formatv("block of {0}: a rank has {1:F0} bytes of what it makes at once, of {2:F0}",
+                            parent->getName(), decision.liveBytes, settings.liveBytes));
   }
   BlockDecisions result;
   for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
@@ -157,11 +163,16 @@ FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, Resh
 } // namespace
 
 FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFacts &facts,
-                                                    ReshardCosts &costs) {
+                                                    ReshardCosts &costs, double liveBytes) {
   ProgramBuilder builder(facts);
+  DenseMap<Operation *, int> times;
+  for (auto [at, op] : llvm::enumerate(block))
+    times[&op] = int(at);
   for (Operation *op : canonicalOrder(block)) // ties are decided by order
-    builder.build(*op);
-  return solve(builder, block.getParentOp(), costs);
+    builder.build(*op, times.lookup(op));
+  ProgramPlacementOptions settings;
+  settings.liveBytes = liveBytes;
+  return solve(builder, block.getParentOp(), costs, settings);
 }
 
 BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs, bool widen,

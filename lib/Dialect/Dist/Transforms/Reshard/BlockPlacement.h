@@ -12,6 +12,7 @@
 #include "mlir/IR/Operation.h"
 
 #include <functional>
+#include <limits>
 
 namespace tessera::dist {
 
@@ -32,8 +33,9 @@ struct BlockFacts {
 using BlockDecisions = llvm::DenseMap<mlir::Operation *, PlacementDecision>;
 
 /// How every op with a rule runs; emits an error and fails if some value is wanted as a sum that nobody
-/// makes.
-mlir::FailureOr<BlockDecisions> placeBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
+/// makes. `liveBytes`: that a rank may have at once of what the block makes (ProgramPlacementOptions).
+mlir::FailureOr<BlockDecisions> placeBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs,
+                                           double liveBytes = std::numeric_limits<double>::infinity());
 
 /// Seconds.
 struct BlockPrice {

@@ -46,10 +46,12 @@ using namespace tessera::dist;
 namespace {
 class Inserter {
 public:
-  Inserter(ModuleOp module, MeshOp meshOp, CachedReshardCosts &plans)
-      : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()),
-        written(meshName, mesh), names(module), costs(plans.on(mesh, machineOf(module))),
-        builder(module.getContext()), pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
+  Inserter(ModuleOp module, MeshOp meshOp, CachedReshardCosts &plans, int64_t liveBytes)
+      : module(module),
+        liveBytes(liveBytes < 0 ? std::numeric_limits<double>::infinity() : double(liveBytes)),
+        meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), written(meshName, mesh),
+        names(module), costs(plans.on(mesh, machineOf(module))), builder(module.getContext()),
+        pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
     SearchWork before = searchWork();
@@ -242,7 +244,7 @@ private:
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
                      [&](OpResult result) { return written.of(result); },
                      [&](Operation *op) { return written.outsideNeeds(op); }};
-    auto decisions = placeBlock(block, facts, costs);
+    auto decisions = placeBlock(block, facts, costs, liveBytes);
     if (failed(decisions))
       return failure();
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -437,6 +439,7 @@ private:
 
   RetiredOps retired; // first: outlives the maps
   ModuleOp module;
+  double liveBytes; ///< that a rank may have at once of what a block makes
   StringRef meshName;
   Mesh mesh;
   ShardingAttributes written;
@@ -450,13 +453,14 @@ private:
 };
 
 struct InsertReshardsPass : public tessera::dist::impl::DistInsertReshardsPassBase<InsertReshardsPass> {
+  using DistInsertReshardsPassBase::DistInsertReshardsPassBase;
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MeshOp mesh = requireMesh(module);
     if (!mesh)
       return signalPassFailure();
     if (failed(verifyRung(module, "step")) || failed(checkAttributes(module, mesh.getMesh().toMesh())) ||
-        failed(Inserter(module, mesh, getAnalysis<CachedReshardCosts>()).run()))
+        failed(Inserter(module, mesh, getAnalysis<CachedReshardCosts>(), liveBytes).run()))
       signalPassFailure();
   }
 };
