@@ -16,5 +16,12 @@ bool overlap(llvm::ArrayRef<AxisRef> a, llvm::ArrayRef<AxisRef> b);
 /// none or all of them.
 std::optional<std::pair<AxisList, AxisList>> cutToFit(llvm::ArrayRef<AxisRef> axes, int64_t size);
 
+/// Cut where any of them begins or ends, so that no two overlap; without those that the cuts do not divide.
+AxisList cutAlike(llvm::ArrayRef<AxisRef> axes);
+
+/// In how many ways so many axes can stand in so many lists, each in at most one, in every order. `placed`
+/// others stand there already.
+double countAssignments(size_t axes, size_t lists, size_t placed = 0);
+
 } // namespace tessera
 #endif

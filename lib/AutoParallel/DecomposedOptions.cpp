@@ -24,6 +24,23 @@ llvm::SmallVector<int, 2> tessera::openResults(const Decomposition &decompositio
   return results;
 }
 
+void tessera::forEachDecomposed(const ProgramOp &op, const PlacementDecision &option, AxisList axes,
+                                llvm::function_ref<void(PlacementDecision)> visit) {
+  llvm::sort(axes);
+  mergeAdjacent(axes);
+  llvm::SmallVector<int, 2> open = openResults(*op.decomposition);
+  for (unsigned set = 0; set < (1u << open.size()); ++set) {
+    PlacementDecision variant = option;
+    for (auto [i, result] : llvm::enumerate(open))
+      if (set & (1u << i)) {
+        variant.results[result].partial = axes;
+        variant.results[result].partialKind = PartialKind::Sum;
+      }
+    variant.decomposed = variant.unpriced = true;
+    visit(std::move(variant));
+  }
+}
+
 /// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs
 /// is not counted.
 void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs) {

@@ -1,6 +1,8 @@
 //===- MoveGroups.cpp - Neighbouring ops and their dimensions -------------===//
 #include "MoveGroups.h"
 
+#include "AxisLists.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -130,22 +132,6 @@ private:
   std::vector<llvm::SmallVector<int, 8>> members; ///< of each root: ops
 };
 } // namespace
-
-/// Cut where any of them begins or ends, so that no two overlap; without those that the cuts do not divide.
-static AxisList cutAlike(llvm::ArrayRef<AxisRef> axes) {
-  std::map<int, std::set<int64_t>> cuts;
-  for (const AxisRef &axis : axes)
-    cuts[axis.axis].insert({axis.pre, axis.pre * axis.size});
-  AxisList pieces;
-  for (const auto &[axis, at] : cuts)
-    for (auto low = at.begin(), high = std::next(low); high != at.end(); ++low, ++high) {
-      AxisRef piece = {axis, *low, *high / *low};
-      if (*high % *low == 0 &&
-          llvm::any_of(axes, [&](const AxisRef &whole) { return whole.overlaps(piece); }))
-        pieces.push_back(piece);
-    }
-  return pieces;
-}
 
 MoveGroup tessera::makeGroup(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
                              llvm::ArrayRef<int> ops, llvm::ArrayRef<const PlacementDecision *> chosen) {

@@ -50,6 +50,32 @@ std::optional<PlacementDecision> tessera::optionWithAxes(const PlacementProgram 
   return option;
 }
 
+static int64_t shardsOf(const Sharding &sharding) {
+  int64_t shards = 1;
+  for (size_t d = 0; d < sharding.dims.size(); ++d)
+    shards *= sharding.shards(int(d));
+  return shards;
+}
+
+/// Whether an operand that is a weight would be in more pieces than it is stored in.
+static bool cutsWeight(const PlacementProgram &program, const ProgramOp &op,
+                       const PlacementDecision &option) {
+  return llvm::any_of(llvm::zip(op.operands, option.operands), [&](auto pair) {
+    const ProgramValue &value = program.values[size_t(std::get<0>(pair))];
+    return value.isWeight && shardsOf(std::get<1>(pair)) > shardsOf(value.sharding);
+  });
+}
+
+std::optional<PlacementDecision> tessera::optionAnywhere(const PlacementProgram &program, const ProgramOp &op,
+                                                         const ReshardCosts &costs,
+                                                         llvm::ArrayRef<AxisList> factorAxes) {
+  for (auto [factor, list] : llvm::zip(op.rule.factors, factorAxes))
+    if (factor.kind == FactorKind::Permutation && factor.size % axesSize(list) != 0)
+      return std::nullopt;
+  auto option = optionWithAxes(program, op, costs, factorAxes);
+  return option && !cutsWeight(program, op, *option) ? option : std::nullopt;
+}
+
 std::optional<AxisList> tessera::reducedAxes(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes,
                                              PartialKind &kind) {
   AxisList reduced;
@@ -73,29 +99,13 @@ void tessera::leaveOpen(PlacementDecision &option, AxisList axes, PartialKind ki
   }
 }
 
-bool tessera::cutsWeight(const PlacementProgram &program, const ProgramOp &op,
-                         const PlacementDecision &option) {
-  auto shardsOf = [](const Sharding &sharding) {
-    int64_t shards = 1;
-    for (size_t d = 0; d < sharding.dims.size(); ++d)
-      shards *= sharding.shards(int(d));
-    return shards;
-  };
-  return llvm::any_of(llvm::zip(op.operands, option.operands), [&](auto pair) {
-    const ProgramValue &value = program.values[size_t(std::get<0>(pair))];
-    return value.isWeight && shardsOf(std::get<1>(pair)) > shardsOf(value.sharding);
-  });
-}
-
 /// Whether every factor can be cut by its axes at all.
 static bool canBeCut(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes) {
   return llvm::all_of(llvm::zip(rule.factors, factorAxes), [](auto pair) {
     const auto &[factor, axes] = pair;
     if (axes.empty())
       return true;
-    if (factor.kind == FactorKind::NeedReplication || axesSize(axes) > factor.size)
-      return false;
-    return factor.kind != FactorKind::Permutation || factor.size % axesSize(axes) == 0;
+    return factor.kind != FactorKind::NeedReplication && axesSize(axes) <= factor.size;
   });
 }
 
@@ -104,8 +114,8 @@ std::optional<PlacementDecision> tessera::assignedOption(const PlacementProgram 
                                                          llvm::ArrayRef<AxisList> factorAxes) {
   PartialKind kind = PartialKind::None;
   auto reduced = canBeCut(op.rule, factorAxes) ? reducedAxes(op.rule, factorAxes, kind) : std::nullopt;
-  auto option = reduced ? optionWithAxes(program, op, costs, factorAxes) : std::nullopt;
-  if (!option || cutsWeight(program, op, *option))
+  auto option = reduced ? optionAnywhere(program, op, costs, factorAxes) : std::nullopt;
+  if (!option)
     return std::nullopt;
   leaveOpen(*option, *reduced, kind);
   return option;

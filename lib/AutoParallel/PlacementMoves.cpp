@@ -1,6 +1,7 @@
 //===- PlacementMoves.cpp - Axes as no hint says them ---------------------===//
 #include "PlacementMoves.h"
 
+#include "AxisLists.h"
 #include "MoveGroups.h"
 #include "ProgramOptions.h"
 
@@ -187,13 +188,10 @@ private:
   }
 
   const Numbered *makeOption(const ProgramOp &op, llvm::ArrayRef<AxisList> axes, bool open) {
-    for (auto [factor, list] : llvm::zip(op.rule.factors, axes))
-      if (factor.kind == FactorKind::Permutation && factor.size % axesSize(list) != 0)
-        return nullptr;
     PartialKind kind = PartialKind::None;
     auto reduced = reducedAxes(op.rule, axes, kind);
-    auto option = reduced ? optionWithAxes(program, op, costs, axes) : std::nullopt;
-    if (!option || cutsWeight(program, op, *option))
+    auto option = reduced ? optionAnywhere(program, op, costs, axes) : std::nullopt;
+    if (!option)
       return nullptr;
     AxisList sums = *reduced;
     if (open)
@@ -284,14 +282,6 @@ private:
         tryAll(group, next + 1, assignment, to);
         list.erase(list.begin() + ptrdiff_t(at));
       }
-  }
-
-  /// How many those are, where `placed` axes stand in `dimensions` lists.
-  static double countAll(size_t axes, size_t dimensions, size_t placed = 0) {
-    if (axes == 0)
-      return 1;
-    return countAll(axes - 1, dimensions, placed) +
-           double(placed + dimensions) * countAll(axes - 1, dimensions, placed + 1);
   }
 
   /// One axis at a time is taken away, or put somewhere in a dimension and taken from those of its ops, for
@@ -386,7 +376,7 @@ private:
   Found search(const MoveGroup &group) {
     Found best;
     Assignment assignment(group.sizes.size());
-    if (countAll(group.axes.size(), group.sizes.size()) <= kAllAssignments) {
+    if (countAssignments(group.axes.size(), group.sizes.size()) <= kAllAssignments) {
       tryAll(group, 0, assignment, best);
       if (std::isfinite(best.time))
         descend(group, best); // an axis may stand twice in a group, in different ops

@@ -365,19 +365,8 @@ private:
     AxisList axes;
     for (int f : op.decomposition->factors)
       axes.append(chosen[f].begin(), chosen[f].end());
-    llvm::sort(axes);
-    mergeAdjacent(axes);
-    llvm::SmallVector<int, 2> open = openResults(*op.decomposition);
-    for (unsigned set = 0; set < (1u << open.size()); ++set) {
-      PlacementDecision variant = option;
-      for (auto [i, result] : llvm::enumerate(open))
-        if (set & (1u << i)) {
-          variant.results[result].partial = axes;
-          variant.results[result].partialKind = PartialKind::Sum;
-        }
-      variant.decomposed = variant.unpriced = true;
-      options.push_back(std::move(variant));
-    }
+    forEachDecomposed(op, option, std::move(axes),
+                      [&](PlacementDecision variant) { options.push_back(std::move(variant)); });
   }
 
   void addWithPartial(PlacementDecision option, const AxisList &partial, PartialKind kind) {

@@ -41,8 +41,13 @@ std::optional<PlacementDecision> optionWithAxes(const PlacementProgram &program,
                                                 const ReshardCosts &costs,
                                                 llvm::ArrayRef<AxisList> factorAxes);
 
-/// The same with results partial over axes of reduced factors; none, too, if a weight would be cut further
-/// than it is stored, or a factor cannot be split.
+/// The same with axes that nobody hinted: none either where a permuted factor does not divide, or where a weight
+/// would be cut further than it is stored.
+std::optional<PlacementDecision> optionAnywhere(const PlacementProgram &program, const ProgramOp &op,
+                                                const ReshardCosts &costs,
+                                                llvm::ArrayRef<AxisList> factorAxes);
+
+/// The same with results partial over axes of reduced factors; none, too, if a factor cannot be split.
 std::optional<PlacementDecision> assignedOption(const PlacementProgram &program, const ProgramOp &op,
                                                 const ReshardCosts &costs,
                                                 llvm::ArrayRef<AxisList> factorAxes);
@@ -53,9 +58,6 @@ std::vector<PlacementDecision> allOptions(const PlacementProgram &program, const
                                           const ReshardCosts &costs, llvm::ArrayRef<AxisRef> axes,
                                           size_t most);
 
-/// Whether an operand that is a weight would be in more pieces than it is stored in.
-bool cutsWeight(const PlacementProgram &program, const ProgramOp &op, const PlacementDecision &option);
-
 /// Axes over which results are partial if the factors have `factorAxes`, and what they are a part of (none:
 /// unchanged). None if both a sum and a maximum.
 std::optional<AxisList> reducedAxes(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes,
@@ -63,6 +65,11 @@ std::optional<AxisList> reducedAxes(const ShardingRule &rule, llvm::ArrayRef<Axi
 
 /// Leaves the option's results partial over `axes`.
 void leaveOpen(PlacementDecision &option, AxisList axes, PartialKind kind);
+
+/// Calls `visit` with `option` as the op's program, its factors there over `axes`, unpriced: with its results
+/// whole, and with those that could stay partial left so, in every selection.
+void forEachDecomposed(const ProgramOp &op, const PlacementDecision &option, AxisList axes,
+                       llvm::function_ref<void(PlacementDecision)> visit);
 
 /// Results of the program that could stay partial: sums, and what linear ops make of them.
 llvm::SmallVector<int, 2> openResults(const Decomposition &decomposition);

@@ -1,4 +1,5 @@
 //===- ProgramPlacement.cpp - Shardings of a whole block at once ----------===//
+#include "AllAssignments.h"
 #include "HeldExpansion.h"
 #include "LiveBytes.h"
 #include "PlacementMoves.h"
@@ -96,6 +97,8 @@ public:
       for (int round = 0; round < kMostRounds && offerMore(); ++round)
         ;
       moveAxes();
+      if (settings.all)
+        searchAll();
     }
     if (std::isfinite(settings.liveBytes) && std::isfinite(decision.time))
       keepWithin();
@@ -180,14 +183,7 @@ private:
     if (plan.empty())
       return;
     Known before = known();
-    for (auto [list, index, option] : llvm::zip(options, indices, plan)) {
-      const PlacementDecision &old = list[index];
-      if (option.operands == old.operands && option.results == old.results)
-        continue;
-      index = int(list.size());
-      list.push_back(std::move(option));
-    }
-    look();
+    choose(std::move(plan));
     auto isWorthwhile = [&] {
       return settings.anyGain || sent() < before.sent * (1 - kWorthwhile) ||
              decision.time < before.time * (sent() < before.sent * kHardlyMore ? kMuchLess : kHalf);
@@ -214,6 +210,30 @@ private:
     look();
     decision.liveBytes = bytes.most(chosen);
     decision.lowerBound = std::min(decision.lowerBound, decision.time);
+  }
+
+  /// Few assignments are all searched, and the best is taken.
+  void searchAll() {
+    AllAssignments all = searchAllAssignments(program, ends, options, decision.time, costs);
+    if (!all.plan.empty()) {
+      choose(std::move(all.plan));
+      decision.widened = true;
+    }
+    decision.boundsAll = all.complete;
+    if (all.complete)
+      decision.lowerBound = decision.time;
+  }
+
+  /// What a plan has and no option says stands among the options.
+  void choose(std::vector<PlacementDecision> plan) {
+    for (auto [list, index, option] : llvm::zip(options, indices, plan)) {
+      const PlacementDecision &old = list[index];
+      if (option.operands == old.operands && option.results == old.results)
+        continue;
+      index = int(list.size());
+      list.push_back(std::move(option));
+    }
+    look();
   }
 
   const PlacementProgram &program;

@@ -72,6 +72,7 @@ struct ProgramPlacementOptions {
   /// Bytes that a rank may have of the program's values at once (docs/Memory.md, "Placement"): of the choices
   /// that keep to it one that takes little time; where none does, one that has few.
   double liveBytes = std::numeric_limits<double>::infinity();
+  bool all = true;                ///< search all assignments where they are few
 };
 
 struct ProgramDecision {
@@ -80,6 +81,8 @@ struct ProgramDecision {
   double sent = 0;                                     ///< the part of it that is no work
   double lowerBound = 0;                               ///< no choice among the options takes less
   double liveBytes = 0;                                ///< where they are limited: of a rank at once
+  /// Nor does any assignment of axes that something lies over to factors of ops, in whatever order.
+  bool boundsAll = false;
   bool widened = false;                                ///< it takes something that ops were offered
   std::vector<std::vector<PlacementDecision>> options; ///< of each op
 };
