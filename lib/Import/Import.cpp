@@ -8,6 +8,7 @@
 #include "tessera/Import/HuggingFace/JsonSettings.h"
 #include "tessera/Import/ModelBuilder.h"
 #include "tessera/runtime/io/Json.h"
+#include "tessera/runtime/text/Tokenizer.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -161,6 +162,10 @@ static void stretchContext(ModelConfig &config) {
 /// What the program has a list of: kinds of layers, and the experts' tensors.
 static Status checkKinds(const ModelConfig &config, const std::string &where) {
   constexpr int64_t kMostExperts = 65536;
+  constexpr int64_t kMostLayers = 65536; // checks of the finished program look at each
+  if (config.layers > kMostLayers)
+    return Failure{"unsupported setting", where, "it has " + std::to_string(config.layers) + " layers",
+                   "implemented: " + std::to_string(kMostLayers) + " at most"};
   if (config.experts > kMostExperts)
     return Failure{"unsupported setting", where,
                    "it has " + std::to_string(config.experts) + " experts in a layer",
@@ -212,6 +217,9 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
       file.format() == io::ModelFormat::Gguf ? describeGguf(file) : describeHuggingFace(file);
   if (!described)
     return described.takeFailure();
+  // The executable reads them when it starts: too late for whoever compiled it.
+  if (Result<std::vector<int32_t>> ends = text::endTokens(file); !ends)
+    return ends.takeFailure();
   stretchContext(described->config);
   if (options.cutsAlongBlocks)
     described->config.ffnGranule = blockGranule(file, described->config.ffn);

@@ -7,12 +7,12 @@
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
 #include "tessera/Import/Import.h"
 #include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Support/TextFile.h"
 #include "tessera/Target/Target.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
@@ -57,21 +57,18 @@ static Result<OwningOpRef<ModuleOp>> parseProgram(MLIRContext &context, const st
     return Failure{"cannot read program", path, why,
                    "write it as docs/Architecture.md, \"Program form\", says"};
   };
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
-      llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true,
-                                  /*IsVolatile=*/true); // read, not mapped: somebody may be writing it
+  std::string why;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = readTextFile(path, kLargest, why);
   if (!buffer)
-    return Failure{"cannot read program", path, buffer.getError().message(), "check the path"};
-  StringRef text = (*buffer)->getBuffer();
-  if (text.size() > kLargest)
-    return fail("has more than 64 MiB");
+    return Failure{"cannot read program", path, why, "check the path"};
+  StringRef text = buffer->getBuffer();
   if (text.starts_with("ML\xEFR") || text.contains('\0'))
     return fail("is not text");
   if (nestsTooDeep(text))
     return fail("is nested too deeply");
 
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   DiagnosticCollector diagnostics(context);
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
   if (!module)

@@ -2,23 +2,25 @@
 #include "ScheduleFile.h"
 
 #include "tessera/Planner/PipelinePlan.h"
+#include "tessera/Support/TextFile.h"
 
 #include "tessera/runtime/schedule/Text.h"
 #include "tessera/runtime/schedule/Validate.h"
 
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tessera {
 
 Result<schedule::Schedule> readSchedule(const std::string &file, const CompileOptions &options,
                                         int32_t ranks) {
-  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  constexpr uint64_t kLargest = 64 << 20; // three million actions
+  std::string why;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = readTextFile(file, kLargest, why);
   if (!buffer)
-    return badFlag("--pipeline=" + file, "the file cannot be read: " + buffer.getError().message(),
+    return badFlag("--pipeline=" + file, "the file cannot be read: " + why,
                    "name a file with lists of actions, or a schedule");
   Result<schedule::Schedule> read =
-      schedule::parseSchedule({(*buffer)->getBufferStart(), (*buffer)->getBufferSize()}, file);
+      schedule::parseSchedule({buffer->getBufferStart(), buffer->getBufferSize()}, file);
   if (!read)
     return read;
   schedule::Schedule lists = schedule::scheduleOf(read->ranks);

@@ -73,6 +73,10 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::string &path) {
     Result<std::unique_ptr<io::ModelFile>> model = io::ModelFile::open(*save + "/" + name);
     if (!model)
       return checkpoint->failure(name, model.failure().why);
+    for (const io::TensorInfo &tensor : (*model)->tensors())
+      if ((*model)->format() != io::ModelFormat::Safetensors || io::isQuantized(tensor.dtype))
+        return checkpoint->failure(name,
+                                   "it holds weights in blocks, or is no safetensors file, and saves are");
     checkpoint->files_[name] = {model.take(), std::move(marked.tensors)};
   }
   return checkpoint;

@@ -42,6 +42,9 @@ private:
   int fd_;
 };
 
+// Of the texts that are read whole: those beside the weights are 256 MiB together at most.
+constexpr off_t kLongestText = off_t(256) << 20;
+
 class RealFiles final : public FileSystem {
   static int opened(int fd, std::unique_ptr<OutputHandle> &handle) {
     if (fd < 0)
@@ -87,9 +90,20 @@ public:
   }
   int read(const std::string &path, std::string &text) override {
     text.clear();
-    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // Of a pipe nobody says when it ends, or whether it begins.
+    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
       return errno;
+    struct stat info;
+    int problem = fstat(fd, &info) != 0         ? errno
+                  : S_ISDIR(info.st_mode)       ? EISDIR
+                  : !S_ISREG(info.st_mode)      ? EOPNOTSUPP
+                  : info.st_size > kLongestText ? EFBIG
+                                                : 0;
+    if (problem) {
+      ::close(fd);
+      return problem;
+    }
     char block[1 << 16];
     ssize_t bytes;
     while ((bytes = ::read(fd, block, sizeof block)) > 0 || (bytes < 0 && errno == EINTR))

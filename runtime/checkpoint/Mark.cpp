@@ -89,6 +89,12 @@ struct FieldReader {
       return whole = false, 0;
     return field->get<uint64_t>();
   }
+  // Of steps, rows and the like: sums of them stay in 64 bits.
+  int64_t count(const char *name) {
+    const uint64_t value = number(name);
+    whole = whole && value <= uint64_t(1) << 60;
+    return int64_t(value);
+  }
   double real(const char *name) {
     const nlohmann::json *field = find(name);
     if (!field || !field->is_number())
@@ -123,23 +129,24 @@ Result<Mark> readMark(std::string_view text, const std::string &where) {
   if (fields.number("format") != uint64_t(formatVersion))
     return bad("it was written by another version");
   Mark mark;
-  mark.place = {int64_t(fields.number("step")),
-                int64_t(fields.number("updates")),
-                int64_t(fields.number("rows")),
+  mark.place = {fields.count("step"),
+                fields.count("updates"),
+                fields.count("rows"),
                 fields.real("loss_scale"),
-                int64_t(fields.number("good_steps")),
+                fields.count("good_steps"),
                 0,
                 std::nullopt,
                 0,
                 false};
   if (json->contains("pass_rows")) // marks of earlier versions do not say
-    mark.place.passRows = int64_t(fields.number("pass_rows"));
+    mark.place.passRows = fields.count("pass_rows");
   if (json->contains("shuffle"))
     mark.place.shuffle = fields.number("shuffle");
   if (json->contains("data")) {
     mark.place.fingerprint = fields.digits("data");
     mark.place.documents = json->value("documents", nlohmann::json()) == true;
   }
+  whole = whole && mark.place.lossScale >= 0;
   const nlohmann::json *files = fields.find("files");
   if (!files || !files->is_object())
     return bad("it names no files");

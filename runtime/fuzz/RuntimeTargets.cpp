@@ -18,6 +18,8 @@ const std::vector<Target> &targets() {
       {"command-line", runCommandLine},
       {"template", runTemplate},
       {"schedule", runSchedule},
+      {"checkpoint", runCheckpoint},
+      {"log", runLog},
   };
   return all;
 }

@@ -81,6 +81,8 @@ void runConfig(std::string_view input);
 void runCommandLine(std::string_view input);
 void runTemplate(std::string_view input);
 void runSchedule(std::string_view input);
+void runCheckpoint(std::string_view input);
+void runLog(std::string_view input);
 
 } // namespace tessera::fuzz
 #endif

@@ -335,6 +335,30 @@ for name, (settings, index, more) in {
 seed("config", "quantized", b'{"quantization_config": {"quant_method": "x"}}')
 seed("config", "index", b'{"eos_token_id": [1, 2]}\0{"weight_map": {"a": "x/model.safetensors", "b": "y.safetensors"}}')
 
+# Saves and logs of training runs. @C, @H, @B and @T are filled in (TrainingTargets.cpp).
+file = '"model.safetensors":{"bytes":@B,"header_bytes":@H,"checksum":"@C","tensors":{"a":"0123456789abcdef"}}'
+mark = ('{"format":1,"step":1,"updates":1,"rows":2,"loss_scale":0.0,"good_steps":0,"pass_rows":4,"shuffle":7,"data":"0000000000000001","documents":false,'
+        '"files":{"config.json":{"bytes":2,"checksum":"@T"},' + file + "}}\n").encode()
+one = parts({"a": ("F32", [2, 3], bytes(24))})
+in_index = b'\0{"metadata":{"total_size":24,"step":1},"weight_map":{"a":"step-1/model.safetensors"}}'
+for name, save in {"plain": mark + b"\0" + one, "index": mark + b"\0" + one + in_index, "index-far": mark + b"\0" + one + in_index.replace(b":1}", b":18446744073709551615}"),
+                   "other-shape": mark + b"\0" + one.replace(b"[2, 3]", b"[3, 2]"), "more": mark + b"\0" + parts({"a": ("F32", [2, 3], bytes(24)), "b": ("U8", [1], b"1")}),
+                   "other-name": mark + b"\0" + parts({"c": ("F32", [2, 3], bytes(24))}), "blocks": mark.replace(b'"a"', b'"a_blocks"') + b"\0" + parts({"a_blocks": ("U8", [1, 16], bytes(16)), "a_scales": ("U8", [1], b"1")}),
+                   "gguf": mark + b"\0!GGUF\3\0\0\0" + gguf({"a": (8, [2048], bytes(2176))}), "no-files": b'{"format":1}',
+                   "files": b'{"format":1,"files":[]}', "version": mark.replace(b"1", b"2", 1), "far": mark.replace(b'"rows":2', b'"rows":9223372036854775808'),
+                   "scale": mark.replace(b"0.0", b"-1"), "scale-text": mark.replace(b"0.0", b'"1"'), "missing": mark.replace(b"config.json", b"x.json"), "size": mark.replace(b"@B", b"1"),
+                   "sum": mark.replace(b"@T", b"0123456789abcdef") + b"\0" + one, "head": mark.replace(b"@H", b"9999") + b"\0" + one, "json": b"{\0" + one, "raw": b"x", "none": b"",
+                   "cut": mark + b"\0" + one[:-1], "earlier": mark.replace(b',"shuffle":7,"data":"0000000000000001","documents":false', b"") + b"\0" + one}.items():
+    seed("checkpoint", name, save)
+line = '{"step": %s, "loss": %s, "grad_norm": 1.5, "lr": 0.001, "tokens_per_s": 99.5}\n'
+for name, log in {"lines": "".join(line % (i, 5 / (i + 1)) for i in range(8)), "one": line % (1, 2), "null": line % (1, "null") + line % (2, "null"),
+                  "again": line % (1, 3) + line % (5, 2) + line % (2, 1), "evaluated": line.replace("}", ', "eval_loss": 3, "mfu": 0.5, "memory_bytes": 1e9, "loss_scale": 1024}') % (4, 3),
+                  "far": line % (9223372036854775000, 1e308) + line % (9223372036854775807, -1e308), "near": line % (10**17, 1e17) + line % (10**17 + 16, 1e17 + 16),
+                  "tiny": line % (-(2**63), 5e-324) + line % (-(2**63) + 1, 0), "many": "".join(line % (i, i % 7 if i % 50 else "null") for i in range(1300)),
+                  "gap": line % (1, 2) + "\n \n" + line % (2, 2), "half": line % (1, 2) + '{"step": 2', "empty": "", "text": "no log\n", "list": "[1]\n", "words": '{"step": "1"}\n',
+                  "unsigned": line % (2**64 - 1, 1) + line % (3, 1)}.items():
+    seed("log", name, log.encode())
+
 # Templates: what jinja2 is held against, a line each, and the shapes that models' templates have.
 for number, line in enumerate((tests / ".." / "Templates" / "snippets.txt").read_text().splitlines()):
     seed("template", f"snippet-{number:03}", line.encode())

@@ -13,6 +13,10 @@ namespace {
 
 enum class WireType : uint32_t { U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64 };
 
+// A byte of the file can take eight and more here, so its size alone bounds nothing. Models have arrays of
+// one or two million elements, and some thousand tensors.
+constexpr uint64_t kMostElements = 1 << 24, kMostEntries = 1 << 20;
+
 class Reader {
 public:
   Reader(const MappedFile &file, std::vector<TensorInfo> &tensors, Metadata &metadata)
@@ -29,12 +33,12 @@ public:
       return failure("", "GGUF version " + std::to_string(version) + " is not supported",
                      "use a file of version 2 or 3");
     for (uint64_t i = 0; i < valueCount; ++i)
-      if (Status status = readKeyValue(); !status)
+      if (Status status = i < kMostEntries ? readKeyValue() : tooMany("the metadata"); !status)
         return status;
     if (Status status = readAlignment(); !status)
       return status;
     for (uint64_t i = 0; i < tensorCount; ++i)
-      if (Status status = readTensorEntry(); !status)
+      if (Status status = i < kMostEntries ? readTensorEntry() : tooMany("the table of tensors"); !status)
         return status;
     return placeTensors();
   }
@@ -68,6 +72,9 @@ private:
     return Failure{cannotReadModel, file_.where() + (part.empty() ? "" : ", " + part), why, hint};
   }
   Failure truncated(const std::string &part) const { return failure(part, "the file ends inside it"); }
+  Failure tooMany(const std::string &part) const {
+    return failure(part, "it has more than " + std::to_string(kMostEntries) + " entries");
+  }
 
   Status readKeyValue();
   bool takeScalar(WireType type, GgufValue &value);
@@ -80,7 +87,7 @@ private:
   std::vector<TensorInfo> &tensors_;
   Metadata &metadata_;
   size_t at_ = 0;
-  uint64_t alignment_ = 32;
+  uint64_t alignment_ = 32, arrayElements_ = 0;
   std::vector<uint64_t> offsets_; // of tensors_, relative to the data section
   std::unordered_set<std::string_view> names_;
 };
@@ -165,6 +172,11 @@ Status Reader::readArray(const std::string &key, GgufValue &value) {
   if (count > left() / leastBytes[type])
     return failure("metadata " + key,
                    "it claims " + std::to_string(count) + " elements, more than the file can hold");
+  if (count > kMostElements - arrayElements_)
+    return failure("metadata " + key, "its " + std::to_string(count) +
+                                          " elements bring the arrays to more than " +
+                                          std::to_string(kMostElements));
+  arrayElements_ += count;
   value.kind = GgufValue::Kind::Array;
   GgufValue element;
   for (uint64_t i = 0; i < count; ++i) {

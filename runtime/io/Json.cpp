@@ -22,6 +22,8 @@ bool readJson(std::string_view text, JsonHandler &handler) {
 }
 
 nlohmann::json *JsonBuilder::add(nlohmann::json value) {
+  if (++values_ > maxValues)
+    return fail("has more than " + std::to_string(maxValues) + " values"), nullptr;
   if (open_.empty())
     return result = std::move(value), &result;
   nlohmann::json &container = *open_.back();
@@ -34,8 +36,10 @@ nlohmann::json *JsonBuilder::add(nlohmann::json value) {
 bool JsonBuilder::open(nlohmann::json container) {
   if (depth() >= maxDepth)
     return fail("nested deeper than " + std::to_string(maxDepth) + " levels");
-  open_.push_back(add(std::move(container)));
-  return true;
+  nlohmann::json *added = add(std::move(container));
+  if (added)
+    open_.push_back(added);
+  return added != nullptr;
 }
 
 bool JsonBuilder::key(string_t &name) {

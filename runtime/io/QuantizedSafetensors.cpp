@@ -231,6 +231,9 @@ private:
                   takeOther);
     for (const char *part : parts)
       replaced_.insert(stem + part);
+    if (find(tensor.name) && !replaced_.count(tensor.name))
+      return fail(tensor.name, "it is there in parts, too, which config.json says are its weights",
+                  "remove the older file");
     added_.push_back(std::move(tensor));
     return {};
   }

@@ -112,8 +112,13 @@ std::vector<double> axisTicks(double least, double greatest, int count) {
     if (step < raw * 0.75)
       step = power * factor;
   std::vector<double> ticks;
-  for (double i = std::ceil(least / step - 1e-9); i * step <= greatest + step * 1e-9; ++i)
+  const double first = std::ceil(least / step - 1e-9);
+  // Beyond 2^53 the next number may be no other one.
+  for (double i = first; i * step <= greatest + step * 1e-9; ++i) {
     ticks.push_back(i == 0 ? 0 : i * step);
+    if (i + 1 == i)
+      break;
+  }
   return ticks;
 }
 

@@ -78,7 +78,7 @@ Result<std::string> Charsmap::replaceGraphemes(std::string_view text, const Rege
         out += rule->replacement;
         return;
       }
-    for (size_t at = 0; at < grapheme.size();) {
+    for (size_t at = 0; at < grapheme.size() && out.size() <= most;) { // marks without end are one grapheme
       std::string_view character = grapheme.substr(at, scanUtf8(grapheme.substr(at)).length);
       std::optional<Rule> rule = shortest(character);
       out += rule ? rule->replacement : character;

@@ -34,7 +34,10 @@ Result<std::vector<int32_t>> endTokens(const io::ModelFile &model) {
     Result<nlohmann::json> json = io::parseJson(*text, where);
     if (!json)
       return json.takeFailure();
-    if (!json->is_object() || !json->contains("eos_token_id") || (*json)["eos_token_id"].is_null())
+    if (!json->is_object())
+      return Failure{"cannot read model", where, "must hold a JSON object",
+                     "take the files of the model afresh"};
+    if (!json->contains("eos_token_id") || (*json)["eos_token_id"].is_null())
       continue;
     const nlohmann::json &value = (*json)["eos_token_id"];
     nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});

@@ -57,7 +57,8 @@ private:
   const json &root_;
   TokenizerBuilder builder_;
   std::optional<Failure> problem_;
-  static constexpr int kMostParts = 256; // of all components; models have some twenty
+  static constexpr int kMostParts = 256;      // of all components; models have some twenty
+  static constexpr size_t kMostAround = 1024; // tokens that one post_processor adds; models have two
   int parts_ = 0;
 };
 

@@ -68,6 +68,9 @@ private:
 };
 } // namespace
 
+// Two bytes can be a piece, and take fifty times as many; models have a quarter of a million.
+static constexpr size_t kMostPieces = size_t(1) << 22;
+
 Result<SentencePieceModel> parseSentencePiece(std::string_view bytes, const std::string &where,
                                               int64_t &bosId, int64_t &eosId) {
   auto failure = [&](const std::string &why, const std::string &hint = "is the file whole?") {
@@ -94,6 +97,8 @@ Result<SentencePieceModel> parseSentencePiece(std::string_view bytes, const std:
           type = part.number;
       if (part.damaged || type < 1 || type > 6)
         return notOne();
+      if (model.pieces.size() == kMostPieces)
+        return failure("it has more than " + std::to_string(kMostPieces) + " pieces");
       model.pieces.push_back(piece);
       model.scores.push_back(score);
       model.types.push_back(PieceType(type));

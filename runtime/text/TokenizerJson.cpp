@@ -170,6 +170,11 @@ Status JsonReader::addPostProcessor(const json &component) {
       if (!id.is_number_unsigned() || id.get<uint64_t>() > uint64_t(INT32_MAX) ||
           !builder_.hasId(id.get<int64_t>()))
         return damaged("the id of \"" + name + "\" of the post_processor TemplateProcessing");
+      // An entry may be named again and again: the list would be longer than the file.
+      if (before.size() + behind.size() == kMostAround)
+        return builder_.failure("its post_processor puts more than " + std::to_string(kMostAround) +
+                                    " tokens around a text",
+                                "is the file whole?");
       (afterText ? behind : before).push_back(id.get<int32_t>());
     }
   }

@@ -97,6 +97,10 @@ private:
   }
 
   bool readString(JsonStrings &strings) {
+    // Each takes many times its bytes; the vocabularies of models have up to a million tokens, and rules.
+    constexpr size_t kMostTexts = size_t(1) << 23;
+    if (strings.texts.size() == kMostTexts)
+      return problem = "one of its tables has more than " + std::to_string(kMostTexts) + " texts", false;
     if (!take('"'))
       return false;
     const size_t begin = at_;
@@ -193,7 +197,8 @@ private:
   }
 
   bool damaged(std::string what) {
-    problem = std::move(what) + " is missing or damaged";
+    if (problem.empty())
+      problem = std::move(what) + " is missing or damaged";
     return false;
   }
   template <typename T> bool readNumber(T &number) {

@@ -34,6 +34,8 @@ READERS = [
                                                "ParseExpressions", "ParseStatements", "Statements", "Template", "Tests", "TextMethods", "Value", "ValueText")]),
     (("template", "gguf"), ["runtime/text/ChatTemplate.cpp"]),
     (("schedule",), ["runtime/schedule/Text.cpp", "runtime/schedule/Validate.cpp"]),
+    (("checkpoint",), ["runtime/checkpoint/Checkpoint.cpp", "runtime/checkpoint/Mark.cpp"]),
+    (("log",), ["runtime/train/TrainingLog.cpp", "runtime/plot/Chart.cpp", "runtime/plot/Plot.cpp"]),
     (("command-line",), [f"runtime/app/{name}.cpp" for name in ("FlagValues", "GenerateFlags", "Options", "TrainFlags")]),
     (("import",), ["lib/Import/HuggingFace/DecoderJson.cpp", "lib/Import/HuggingFace/JsonSettings.cpp", "lib/Import/HuggingFace/RotaryJson.cpp"]),
     (("import-gguf",), [f"lib/Import/GGUF/{name}.cpp" for name in ("GgufSettings", "RotaryGguf", "WindowGguf")]),

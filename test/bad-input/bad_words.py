@@ -1,4 +1,5 @@
-"""Command lines that cannot be meant: (name, words, the line they give). Imported by check_bad_inputs.py, which has a good model, {model}, a file, {file}, and a folder, {folder}."""
+"""Command lines that cannot be meant: (name, words, the line they give). Imported by check_bad_inputs.py, which has a good model, {model}, a file, {file}, a folder, {folder}, a pipe, {pipe}, and
+a file of a terabyte that takes no room, {terabyte}."""
 COMPILE = [
     ("a batch beyond 64 bits", ["--batch=99999999999999999999"],
      "cannot compile (--batch=99999999999999999999): must be an integer from 1 to 1048576; write --batch=1, for example, or leave it out"),
@@ -34,6 +35,12 @@ COMPILE = [
      "cannot write rungs (/dev/null): Not a directory; name a folder that can be written to"),
     ("a machine that is a folder", ["--mesh=tp=2", "--machine={folder}"],
      "cannot compile (--machine=...folder): cannot read machine (...folder): is a folder; name a JSON file that describes the machine, or one of a100, h100, h200, b200"),
+    ("a schedule that is a pipe", ["--task=train", "--batch=4", "--mesh=pp=2", "--pipeline={pipe}"],
+     "cannot compile (--pipeline=...pipe): the file cannot be read: is no regular file; name a file with lists of actions, or a schedule"),
+    ("a schedule of a terabyte", ["--task=train", "--batch=4", "--mesh=pp=2", "--pipeline={terabyte}"],
+     "cannot compile (--pipeline=...terabyte): the file cannot be read: has more than 67108864 bytes; name a file with lists of actions, or a schedule"),
+    ("a machine of a terabyte", ["--mesh=tp=2", "--machine={terabyte}"],
+     "cannot compile (--machine=...terabyte): cannot read machine (...terabyte): has more than 131072 bytes; name a JSON file that describes the machine, or one of a100, h100, h200, b200"),
     ("a mesh with a control character", ["--mesh=tp=2\x01"],
      "cannot compile (--mesh=tp=2\\x01): malformed mesh axis ('tp=2\\x01'): it is no NAME=SIZE; try --mesh=dp=2,tp=2"),
     ("a mesh that ends the line", ["--mesh=tp=2\nerror: x"],

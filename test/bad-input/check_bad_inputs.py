@@ -128,11 +128,15 @@ folder = os.path.join(OUT, "folder")
 os.mkdir(folder)
 with open(some, "wb") as file:
     file.write(bytes(range(256)) * 16)
+pipe, terabyte = os.path.join(OUT, "pipe"), os.path.join(OUT, "terabyte")
+os.mkfifo(pipe)
+with open(terabyte, "wb") as file:
+    file.truncate(1 << 40)
 
 
 def filled(words):
     for word in words:
-        for key, value in (("{out}", out), ("{model}", good), ("{file}", some), ("{folder}", folder)):
+        for key, value in (("{out}", out), ("{model}", good), ("{file}", some), ("{folder}", folder), ("{pipe}", pipe), ("{terabyte}", terabyte)):
             word = word.replace(key, value)
         yield word
 
@@ -147,6 +151,9 @@ for number, (name, text, flags, line) in enumerate(bad_programs.PROGRAMS):
     with open(path, "wb") as file:
         file.write(text if isinstance(text, bytes) else text.encode())
     expect(name, [COMPILER, path, *flags, "-o", out], line, [out])
+for name, place, line in (("a program that is a pipe", pipe, "is no regular file"), ("a program of a terabyte", terabyte, "has more than 67108864 bytes")):
+    os.rename(place, place + ".mlir")
+    expect(name, [COMPILER, place + ".mlir", "--compile-to=graph", "-o", out], f"cannot read program (...mlir): {line}; check the path", [out])
 
 
 

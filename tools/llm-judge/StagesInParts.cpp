@@ -1,11 +1,10 @@
 //===- StagesInParts.cpp --------------------------------------------------===//
 #include "StagesInParts.h"
 
+#include "tessera/Support/TextFile.h"
 #include "tessera/runtime/schedule/Generate.h"
 #include "tessera/runtime/schedule/Text.h"
 #include "tessera/runtime/schedule/Validate.h"
-
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 
@@ -33,12 +32,13 @@ static Result<schedule::Schedule> readLists(const schedule::PipelineChoice &choi
     return schedule::generate(*choice.name, stages / each, microBatches,
                               schedule::takesStagesPerRank(*choice.name) ? each : 0);
   }
-  auto buffer = llvm::MemoryBuffer::getFile(choice.file, /*IsText=*/true);
+  std::string why;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = readTextFile(choice.file, /*most=*/64 << 20, why);
   if (!buffer)
-    return Failure{"cannot read the schedule", choice.file, buffer.getError().message(),
+    return Failure{"cannot read the schedule", choice.file, why,
                    "name a file with lists of actions, or a schedule: " + schedule::scheduleNames()};
   Result<schedule::Schedule> read =
-      schedule::parseSchedule({(*buffer)->getBufferStart(), (*buffer)->getBufferSize()}, choice.file);
+      schedule::parseSchedule({buffer->getBufferStart(), buffer->getBufferSize()}, choice.file);
   if (read && (read->numStages() != stages || read->microBatches != microBatches))
     return Failure{"cannot run the schedule", choice.file,
                    "it has " + std::to_string(read->numStages()) + " stages and " +

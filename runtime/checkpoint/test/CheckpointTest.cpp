@@ -1,6 +1,8 @@
 // Opening a save: every damage is found and named.
 #include "TestRun.h"
 
+#include <sys/stat.h>
+
 using namespace tessera;
 using namespace tessera::checkpoint;
 using namespace tessera::checkpoint::test;
@@ -89,6 +91,9 @@ TEST_F(CheckpointTest, WhatIsNoSaveIsSaidToBeNone) {
   // The index is what says which save is the newest.
   std::filesystem::remove(path("run/model.safetensors.index.json"));
   EXPECT_EQ(why(), "");
+  // A pipe is no index that one waits for.
+  ASSERT_EQ(mkfifo(path("run/model.safetensors.index.json").c_str(), 0600), 0);
+  EXPECT_NE(why().find("index.json): Operation not supported"), std::string::npos) << why();
 }
 
 TEST_F(CheckpointTest, AnotherModelIsNamedByItsTensor) {

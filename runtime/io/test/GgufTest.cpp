@@ -151,6 +151,16 @@ TEST_F(Gguf, HeadersThatClaimMoreThanTheFileHolds) {
   expectFailure(GgufBytes().value("k", Array, raw(uint32_t(U64)) + raw(uint64_t(9)) + std::string(16, 0)),
                 "it claims 9 elements, more than the file can hold");
   expectFailure(GgufBytes().value("k", Array, raw(uint32_t(9)) + raw(uint64_t(1))), "not supported");
+  // A file of that size may hold them, and memory would have to hold eight times as much.
+  GgufBytes half =
+      GgufBytes().value("k", Array, raw(uint32_t(0)) + raw(uint64_t(9) << 20) + std::string(9 << 20, 0));
+  expectFailure(half.value("l", Array, raw(uint32_t(0)) + raw(uint64_t(9) << 20) + std::string(9 << 20, 0)),
+                "metadata l): its 9437184 elements bring the arrays to more than 16777216");
+  GgufBytes values;
+  values.valueCount = (1 << 20) + 1;
+  for (uint64_t i = 0; i < values.valueCount; ++i)
+    values.values += raw(uint64_t(4)) + raw(uint32_t(i)) + raw(uint32_t(0)) + "x";
+  expectFailure(values, "the metadata): it has more than 1048576 entries");
   expectFailure(GgufBytes().value("k", 77, ""), "unknown value type 77");
   expectFailure(GgufBytes().value("k", Bool, raw(uint8_t(2))), "metadata k");
   expectFailure(GgufBytes().value("k", U8, "1").value("k", U8, "1"), "there twice");

@@ -307,6 +307,13 @@ TEST_F(Quantized, ThePartAtFaultIsNamed) {
   }
 }
 
+TEST_F(Quantized, AWeightIsThereOnce) {
+  config = {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 64}};
+  makeInt4(/*awq=*/false, /*lessOne=*/1);
+  add("w.weight", "F16", {out, in});
+  expectFailure("tensor w.weight): it is there in parts, too");
+}
+
 TEST_F(Quantized, ScalesOfFloatsOfEightBitsHaveTheirWeight) {
   for (const char *scale : {"w.weight_scale", "w.weight_scale_inv"}) {
     parts.clear();

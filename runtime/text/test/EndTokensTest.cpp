@@ -36,6 +36,13 @@ TEST_F(EndTokens, AnythingElseIsRefused) {
   }
   write("config.json", "{");
   EXPECT_FALSE(ends());
+  write("config.json", R"({"eos_token_id": 3})");
+  for (const char *damaged : {"", "[]", "null", R"({"eos_token_id": 3)"}) {
+    write("generation_config.json", damaged);
+    auto result = ends();
+    ASSERT_FALSE(result) << damaged;
+    EXPECT_NE(result.failure().message().find("generation_config.json"), std::string::npos);
+  }
 }
 
 TEST_F(EndTokens, GgufNamesThem) {

@@ -160,6 +160,19 @@ TEST(CharsmapLimits, ARuleGivesWholeCharacters) {
   EXPECT_FALSE(map->longest("ab"));
 }
 
+TEST(CharsmapLimits, MarksWithoutEndAreNotReplacedWithoutEnd) {
+  // One character to a person: a letter, and marks on it. Each mark becomes a megabyte.
+  std::string text = "a", longText(1 << 20, 'x');
+  for (int i = 0; i < 1000; ++i)
+    text += "\xCC\x81";
+  auto map = Charsmap::read(charsmapOf('\xCC', 0, longText + std::string(1, '\0')));
+  auto graphemes = Regex::graphemes();
+  ASSERT_TRUE(map && graphemes);
+  auto replaced = map->replaceGraphemes(text, **graphemes, /*most=*/1000);
+  ASSERT_TRUE(replaced);
+  EXPECT_EQ(replaced->size(), 1 + longText.size());
+}
+
 TEST(CharsmapLimits, CirclesEnd) {
   // Every unit leads back to the root, and says that a rule ends there.
   std::string blob;

@@ -119,6 +119,11 @@ TEST(TokenizerJson, TemplatesPutTokensAroundTheText) {
   EXPECT_NE(failureOf(definition).find("the id of \"<b>\""), std::string::npos);
   definition["post_processor"]["processors"][1]["single"] = {special("<x>"), text};
   EXPECT_NE(failureOf(definition).find("the token \"<x>\""), std::string::npos);
+  // A short file would stand for a list of any length.
+  table["<e>"]["ids"] = std::vector<int32_t>(600, 2);
+  definition["post_processor"]["processors"][1]["special_tokens"] = table;
+  definition["post_processor"]["processors"][1]["single"] = {text, special("<e>"), special("<e>")};
+  EXPECT_NE(failureOf(definition).find("more than 1024 tokens around a text"), std::string::npos);
 }
 
 TEST(TokenizerJson, TheLongestOfTheLeftmostAddedTokensIsTaken) {

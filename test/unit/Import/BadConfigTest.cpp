@@ -64,8 +64,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadSetting{"llama", R"({"num_hidden_layers": 0})", "num_hidden_layers"},
         BadSetting{
             "llama",
-            R"({"num_hidden_layers": 1073741824, "hidden_size": 1073741824, "intermediate_size": 1073741824})",
+            R"({"num_hidden_layers": 65536, "hidden_size": 1073741824, "intermediate_size": 1073741824})",
             "2^50"},
+        BadSetting{"llama", R"({"num_hidden_layers": 65537})",
+                   "it has 65537 layers; implemented: 65536 at most"},
         BadSetting{"mixtral", R"({"num_local_experts": 1073741824})",
                    "it has 1073741824 experts in a layer; implemented: 65536 at most"},
         BadSetting{"llama", R"({"vocab_size": null})", "vocab_size): is missing"},

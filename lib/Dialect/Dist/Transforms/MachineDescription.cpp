@@ -4,11 +4,10 @@
 #include "tessera/AutoParallel/Hierarchy.h"
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
+#include "tessera/Support/TextFile.h"
 
 #include "mlir/IR/TypeUtilities.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -19,25 +18,10 @@ static constexpr uint64_t kMachineBytes = 1 << 17;
 
 /// What a file says, or why it cannot be read.
 static std::optional<std::string> readDescription(StringRef path, std::string &why) {
-  llvm::sys::fs::file_status status;
-  std::error_code found = llvm::sys::fs::status(path, status);
-  auto complain = [&](const std::string &what) {
-    why = what + "; name a JSON file that describes the machine, or one of " + namesOfMachines();
-    return std::nullopt;
-  };
-  if (!found && status.type() == llvm::sys::fs::file_type::directory_file)
-    return complain("is a folder");
-  if (!found && status.type() != llvm::sys::fs::file_type::regular_file) // a pipe or a device may never end
-    return complain("is no regular file");
-  if (!found && status.getSize() > kMachineBytes) {
-    why = "has more than " + std::to_string(kMachineBytes) +
-          " bytes, no description is so long; name another file";
-    return std::nullopt;
-  }
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (!file)
-    return complain(file.getError().message());
-  return (*file)->getBuffer().str();
+  if (std::unique_ptr<llvm::MemoryBuffer> file = readTextFile(path, kMachineBytes, why))
+    return file->getBuffer().str();
+  why += "; name a JSON file that describes the machine, or one of " + namesOfMachines();
+  return std::nullopt;
 }
 
 std::optional<Machine> tessera::dist::loadMachine(StringRef given, const Mesh &mesh, std::string &error) {

@@ -89,9 +89,9 @@ private:
     return ids[value] = int(program.values.size()) - 1;
   }
   /// Where all readers choose rows by the same ids, no more than those have to travel.
-  static ChosenRows chosenRows(Value value) {
+  ChosenRows chosenRows(Value value) {
     auto type = cast<RankedTensorType>(value.getType());
-    Value ids = type.getRank() > 2 ? graph::choosingIds(value) : Value();
+    Value ids = type.getRank() > 2 ? choosing.of(value) : Value();
     if (!ids)
       return {};
     int dim = int(type.getRank()) - 2;
@@ -132,6 +132,7 @@ private:
   const BlockFacts &facts;
   bool primitive;
   DenseMap<Value, int> ids;
+  graph::ChoosingIds choosing;
 };
 
 FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, ReshardCosts &costs,

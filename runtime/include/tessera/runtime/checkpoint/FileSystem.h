@@ -34,8 +34,8 @@ public:
   virtual int remove(const std::string &path) = 0;     // a file, or an empty folder
   virtual int syncFolder(const std::string &path) = 0; // the names in it
   virtual int list(const std::string &path,
-                   std::vector<std::string> &names) = 0; // ENOTDIR of what is no folder
-  virtual int read(const std::string &path, std::string &text) = 0;
+                   std::vector<std::string> &names) = 0;            // ENOTDIR of what is no folder
+  virtual int read(const std::string &path, std::string &text) = 0; // a regular file of 256 MiB at most
 };
 
 // The system's.

@@ -11,9 +11,9 @@
 namespace tessera::io {
 
 // Parses `text`. Refuses bad JSON (naming line and column), nesting deeper than 64, a name that occurs twice
-// in one object (two contradictory values), and texts over 256 MiB. `where` goes into the Failure. Never
-// throws. The result is any JSON value: check its type before reading (nlohmann's get<T>() throws on a wrong
-// type).
+// in one object (two contradictory values), more than 2^22 values, each of which takes many times its bytes,
+// and texts over 256 MiB. `where` goes into the Failure. Never throws. The result is any JSON value: check
+// its type before reading (nlohmann's get<T>() throws on a wrong type).
 Result<nlohmann::json> parseJson(std::string_view text, const std::string &where);
 
 // Feeds `text` to `handler` (a SAX handler that returns false after setting its own failure). False from the
@@ -36,7 +36,7 @@ bool readJson(std::string_view text, JsonHandler &handler);
 // on the rest.
 class JsonBuilder : public JsonHandler {
 public:
-  static constexpr size_t maxDepth = 64;
+  static constexpr size_t maxDepth = 64, maxValues = size_t(1) << 22;
   nlohmann::json result;
 
   bool null() override { return add(nullptr) != nullptr; }
@@ -57,11 +57,12 @@ protected:
   const std::string &lastKey() const { return key_; } // of the innermost object, until a value comes
 
 private:
-  nlohmann::json *add(nlohmann::json value); // never null; the result lets the events above be one expression
+  nlohmann::json *add(nlohmann::json value); // null if it is one too many
   bool open(nlohmann::json container);
   std::vector<nlohmann::json *>
       open_; // containers from the outermost; nothing is added to one while a later one is open
   std::string key_;
+  size_t values_ = 0;
 };
 
 } // namespace tessera::io
