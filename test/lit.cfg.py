@@ -26,7 +26,7 @@ if full:
     config.available_features.add("full")
 config.substitutions.append(("%seed", seed))
 
-for name in ("HOME", "TMPDIR", "TESSERA_MODELS", "TESSERA_PYTHON", "TESSERA_SKIP_SLOW", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
+for name in ("HOME", "TMPDIR", "TESSERA_MODELS", "TESSERA_PYTHON", "TESSERA_RUNTIME_ARCHIVE", "TESSERA_SKIP_SLOW", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.environment["PATH"] = os.path.pathsep.join([config.llvm_tools_dir, os.environ["PATH"]])
@@ -37,7 +37,7 @@ sanitized = os.environ.get("TESSERA_SKIP_SLOW") == "1"
 for tool in ("llm-opt", "llm-judge", "llm-compile"):
     config.substitutions.append((r"(?<![-\w/.])%s(?![-\w/.])" % tool, os.path.join(config.tessera_build, "bin", tool)))
 # How many random programs, and how long one may take: the sanitizers look at a part of them.
-config.substitutions.append(("%programs", "100" if sanitized else "2000" if full else "500"))
+config.substitutions.append(("%programs", "100" if sanitized else "500"))
 # And how many of a test are compiled to the end.
 config.substitutions.append(("%binaries", "70" if full else "40"))
 # Of so many shapes beyond whole models ptxas sees the kernels.
@@ -50,6 +50,8 @@ config.substitutions.append(("%kills", "0" if full else "6"))
 config.substitutions.append(("%waits", "100000" if full else "10"))
 # On which meshes a family's model is tried.
 config.substitutions.append(("%meshes", "all" if full else "few"))
+# Training at each limit of check_fit_memory.py, behind a --train that names one.
+config.substitutions.append(("%all_limits", "--train=0,1,2,3,4,5,6,7" if full else ""))
 # Of the prompts of dtype_prompts.json: each is a start of its own, most of which loads the weights.
 config.substitutions.append(("%prompts", "100" if full else "8"))
 config.substitutions.append(("%python", os.environ.get("TESSERA_PYTHON", config.python)))

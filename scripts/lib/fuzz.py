@@ -14,6 +14,7 @@ import re
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 
 OUT = pathlib.Path("build/fuzz")
@@ -74,21 +75,12 @@ def arguments(argv):
     return words[0], count or DEFAULT_COUNT[words[0]], seed, jobs, judge
 
 
-def run_chunk(judge, first, count, flags):
-    coverage = OUT / f"coverage-{first}.json"
-    coverage.unlink(missing_ok=True)
-    done = subprocess.run([judge, f"--random={count}", f"--seed={first}", f"--coverage={coverage}", f"--shrink={OUT}/case", *flags],
-                          capture_output=True, text=True, errors="replace")
-    covered = json.loads(coverage.read_text()) if coverage.exists() else {}
-    return done.returncode, done.stdout + done.stderr, covered
-
-
-def run_file(judge, path, flags):
-    """One of the programs that hold what is seldom drawn."""
-    coverage = OUT / f"coverage-{path.stem}.json"
-    coverage.unlink(missing_ok=True)
-    done = subprocess.run([judge, str(path), f"--coverage={coverage}", *flags], capture_output=True, text=True, errors="replace")
-    covered = json.loads(coverage.read_text()) if coverage.exists() else {}
+def judged(command):
+    """(status, what it said, coverage) of a judge. Its coverage is a file of its own: other fuzzers may run beside this one with the same seeds."""
+    with tempfile.TemporaryDirectory() as folder:
+        coverage = pathlib.Path(folder, "coverage.json")
+        done = subprocess.run([*command, f"--coverage={coverage}"], capture_output=True, text=True, errors="replace")
+        covered = json.loads(coverage.read_text()) if coverage.exists() else {}
     return done.returncode, done.stdout + done.stderr, covered
 
 
@@ -166,7 +158,8 @@ def main(argv):
     ops, cells, pairs, traits, dialect, redrawn = *(collections.Counter() for _ in range(4)), [], 0
     good = failed_chunks = 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        chunks = [pool.submit(run_chunk, judge, first, min(size, seed + count - first), flags) for first in range(seed, seed + count, size)]
+        chunks = [pool.submit(judged, [judge, f"--random={min(size, seed + count - first)}", f"--seed={first}", f"--shrink={OUT}/case", *flags])
+                  for first in range(seed, seed + count, size)]
         for chunk in chunks:
             status, text, covered = chunk.result()
             if status != 0:
@@ -182,8 +175,8 @@ def main(argv):
             dialect = covered.get("dialect", dialect)
     unexplained, missing = [], []
     if what == "binary":
-        for path in sorted(WRITTEN.glob("*.mlir")):
-            status, text, covered = run_file(judge, path, flags)
+        for path in sorted(WRITTEN.glob("*.mlir")):  # what is seldom drawn
+            status, text, covered = judged([judge, str(path), *flags])
             if status != 0 or not covered:
                 failed_chunks += 1
                 print(text, end="")

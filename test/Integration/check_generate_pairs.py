@@ -1,8 +1,8 @@
 """Generates in stages so that every two choices meet in a run: model, mesh, layers of the stages, groups of rows, threads or processes.
 
-    check_generate_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--rows N]
+    check_generate_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--part I/N] [--rows N]
 
-N: that many rows, drawn by the seed (pairwise.py). Each is a run of check_generate.py, which compares tokens and logits. Processes take meshes of at most four ranks."""
+--part takes a part of the rows, --rows as many of those as it says, drawn by the seed (pairwise.py). Each is a run of check_generate.py, which compares tokens and logits. Processes take meshes of at most four ranks."""
 import math
 import os
 import random
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from compiled_programs import launcher
-from pairwise import covering_rows, pair_arguments
+from pairwise import covering_rows, pair_arguments, taken_rows
 
 args = pair_arguments()
 LAYERS = {"tiny-llama": 4, "tiny-gpt2": 5}
@@ -35,9 +35,7 @@ def can_be(row):
 
 rows, possible = covering_rows(CHOICES, can_be, draw)
 print(f"{len(rows)} rows hold every pair of {possible}")
-if args.rows:
-    rows = draw.sample(rows, min(args.rows, len(rows)))
-for row in rows:
+for row in taken_rows(rows, args, draw):
     model, stages = os.path.join(args.models, row["model"]), sizes_of(row["mesh"])["pp"]
     command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_generate.py"), "--compiler", args.compiler,
                "--model", model, "--expected", model, "--out", args.out, "--mesh", row["mesh"]]

@@ -1,8 +1,8 @@
 """Trains models as pipelines so that every two choices meet in a run: model, mesh, schedule, micro-batches, what is computed again, dropout, types, threads or processes.
 
-    check_pipeline_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--rows N]
+    check_pipeline_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--part I/N] [--rows N]
 
-N: that many rows, drawn by the seed (pairwise.py). Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
+--part takes a part of the rows, --rows as many of those as it says, drawn by the seed (pairwise.py). Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
 import math
 import os
 import random
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-from pairwise import covering_rows, pair_arguments
+from pairwise import covering_rows, pair_arguments, taken_rows
 
 args = pair_arguments()
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pipeline-pp2-m4.schedule")
@@ -42,9 +42,7 @@ def can_be(row):
 
 rows, possible = covering_rows(CHOICES, can_be, draw)
 print(f"{len(rows)} rows hold every pair of {possible}")
-if args.rows:
-    rows = draw.sample(rows, min(args.rows, len(rows)))
-for row in rows:
+for row in taken_rows(rows, args, draw):
     schedule = FILE if row["schedule"] == "file" else row["schedule"]
     command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_train.py"), "--compiler", args.compiler,
                "--model", os.path.join(args.models, row["model"]), "--out", args.out, "--mesh", row["mesh"], f"--pipeline={schedule}",

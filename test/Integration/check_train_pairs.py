@@ -1,15 +1,15 @@
 """Trains models on meshes so that every two choices meet in a run: model, mesh, micro-batches, what is computed again, threads or processes.
 
-    check_train_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--rows N]
+    check_train_pairs.py --compiler LLM_COMPILE --models DIR --out DIR --seed S [--part I/N] [--rows N]
 
-N: that many rows, drawn by the seed (pairwise.py). Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
+--part takes a part of the rows, --rows as many of those as it says, drawn by the seed (pairwise.py). Each is a run of check_train.py, which compares losses, norms and weights. Processes take meshes of four ranks."""
 import math
 import os
 import random
 import subprocess
 import sys
 
-from pairwise import covering_rows, pair_arguments
+from pairwise import covering_rows, pair_arguments, taken_rows
 
 args = pair_arguments()
 CHOICES = {
@@ -29,9 +29,7 @@ def can_be(row):
 
 rows, possible = covering_rows(CHOICES, can_be, draw)
 print(f"{len(rows)} rows hold every pair of {possible}")
-if args.rows:
-    rows = draw.sample(rows, min(args.rows, len(rows)))
-for row in rows:
+for row in taken_rows(rows, args, draw):
     command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_train.py"), "--compiler", args.compiler,
                "--model", os.path.join(args.models, row["model"]), "--out", args.out, "--mesh", row["mesh"],
                f"--micro-batches={row['micro-batches']}", f"--recompute={row['recompute']}"] + (["--mpi"] if row["ranks"] == "processes" else [])

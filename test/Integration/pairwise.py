@@ -27,5 +27,12 @@ def pair_arguments():
     for flag in ("--compiler", "--models", "--out"):
         parser.add_argument(flag, required=True)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", default="1/1", help="I/N: the Ith of N parts of the rows")
     parser.add_argument("--rows", type=int, help="as many of the rows, drawn by the seed; else all")
     return parser.parse_args()
+
+
+def taken_rows(rows, args, draw):
+    part, parts = map(int, args.part.split("/"))
+    rows = rows[part - 1::parts]
+    return draw.sample(rows, min(args.rows, len(rows))) if args.rows else rows
