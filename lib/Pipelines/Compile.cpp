@@ -270,7 +270,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   if (Status s = checkCaches(*module, options); !s)
     return s;
   const std::string idle = idleAxes(*module, options);
-  llvm::errs() << idle;
+  llvm::errs() << idle << idleFlags(*module, options);
 
   std::vector<Explanation> explanations; // of the program, or of each that stages have
   OwningOpRef<ModuleOp> step;            // kept for the report's reasons

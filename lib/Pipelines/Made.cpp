@@ -1,6 +1,7 @@
 //===- Made.cpp -----------------------------------------------------------===//
 #include "Made.h"
 
+#include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/runtime/io/ModelFile.h"
@@ -145,6 +146,24 @@ std::string idleAxes(ModuleOp graph, const CompileOptions &options) {
     return {};
   return "warning (--mesh=" + options.mesh +
          "): the model has no experts, so the ranks of ep all do the same; leave ep out, or use tp or dp\n";
+}
+
+std::string idleFlags(ModuleOp graph, const CompileOptions &options) {
+  std::string error;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  if ((mesh && mesh->numDevices() > 1) || dist::getMesh(graph))
+    return {};
+  std::string warnings;
+  auto warn = [&](const std::string &flag, const std::string &why) {
+    warnings += "warning (" + flag + "): there is one rank, so " + why +
+                "; leave it out, or give --mesh=AXIS=SIZE,... as well\n";
+  };
+  if (!options.overlap)
+    warn("--overlap=off", "nothing is sent that could overlap");
+  // A machine also says what times are of, and how long it takes to compute again what memory has no room for.
+  if (!options.machine.empty() && !options.explain && options.report.empty() && options.memory == 0)
+    warn("--machine", "nothing is weighed by its links");
+  return warnings;
 }
 
 std::string idleRanks(const CompileOptions &options) {

@@ -17,6 +17,8 @@ std::string describeMade(const CompileOptions &options, const runtime::Manifest 
 /// Warnings of plans that do nothing for the model, each a line; empty: there is none. `graph` is on rung
 /// graph.
 std::string idleAxes(mlir::ModuleOp graph, const CompileOptions &options);
+/// The same of flags that change nothing where there is one rank.
+std::string idleFlags(mlir::ModuleOp graph, const CompileOptions &options);
 /// The same of ranks of a pipeline that has been planned.
 std::string idleRanks(const CompileOptions &options);
 

@@ -102,6 +102,7 @@ public:
         break;
       const Conversation::Said before = conversation_.said();
       conversation_.say(*text);
+      ++said_;
       try {
         fit(turn);
         turn.isLast = false;
@@ -137,15 +138,16 @@ private:
     const int64_t context = sizes_.maxSeqLen, least = std::max<int64_t>(1, context / 4),
                   room = std::min(most_.value_or(least), least);
     const size_t turns = conversation_.turns();
-    turn.tokens = conversation_.tokens();
+    const std::string whose = isTerminal() ? "the message" : "message " + std::to_string(said_);
+    turn.tokens = conversation_.tokens(whose);
     while (int64_t(turn.tokens.size()) + room > context && conversation_.dropOldest())
-      turn.tokens = conversation_.tokens();
+      turn.tokens = conversation_.tokens(whose);
     const auto length = int64_t(turn.tokens.size());
     if (length == 0)
-      throw Error("cannot answer", "the message", "the chat template makes no tokens of it",
+      throw Error("cannot answer", whose, "the chat template makes no tokens of it",
                   "say something else");
     if (length + (most_ == 0 ? 0 : 1) > context)
-      throw Error("cannot answer", "a message of " + std::to_string(length) + " tokens",
+      throw Error("cannot answer", whose + ", " + std::to_string(length) + " tokens",
                   "the longest context has " + std::to_string(context),
                   "say it shorter, or compile with a larger --max-seq-len");
     for (int32_t id : turn.tokens)
@@ -166,6 +168,7 @@ private:
 
   Conversation &conversation_;
   Messages messages_;
+  int64_t said_ = 0; // messages
   std::optional<int64_t> most_;
   const GenerateSpec &sizes_;
   std::vector<int32_t> held_; // whose keys and values the caches have

@@ -52,11 +52,20 @@ std::vector<int32_t> Conversation::endTokens() const {
   return ids && ids->size() == 1 ? ids.take() : std::vector<int32_t>();
 }
 
-std::vector<int32_t> Conversation::tokens() const {
+std::vector<int32_t> idsOf(Result<std::vector<int32_t>> ids, const std::string &whose) {
+  if (ids)
+    return ids.take();
+  Failure failure = ids.takeFailure();
+  failure.where = whose + (failure.where.empty() ? "" : ", ") + failure.where;
+  throw Error(failure);
+}
+
+std::vector<int32_t> Conversation::tokens(const std::string &whose) const {
   const std::time_t now = std::time(nullptr);
   std::tm local = {};
   localtime_r(&now, &local);
-  return take(text::encodeConversation(tokenizer_, take(template_.render(conversation_, local))));
+  Result<std::string> text = template_.render(conversation_, local);
+  return idsOf(text ? text::encodeConversation(tokenizer_, *text) : text.takeFailure(), whose);
 }
 
 } // namespace tessera::runtime

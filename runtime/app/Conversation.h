@@ -11,6 +11,9 @@
 
 namespace tessera::runtime {
 
+// The ids that became of a text, which an Error calls `whose` ("prompt 2"): it is one of many.
+std::vector<int32_t> idsOf(Result<std::vector<int32_t>> ids, const std::string &whose);
+
 // A turn is what the user says and what follows it, up to the next one.
 class Conversation {
 public:
@@ -29,8 +32,9 @@ public:
   bool dropOldest();
 
   // The ids of all of it, up to where an answer begins; the template writes the BOS, and nothing adds one
-  // more. Throws Error where the template refuses the conversation.
-  std::vector<int32_t> tokens() const;
+  // more. A failure, of the template that refuses the conversation or of the tokenizer, says that it is that
+  // of `whose`.
+  std::vector<int32_t> tokens(const std::string &whose) const;
 
   // The end token that the tokenizer's own settings name: of chat models often another one than the list of
   // those that generation ends at has. Empty: they name none.

@@ -27,16 +27,6 @@ static std::string heading(size_t number, size_t count, const Prompt &prompt) {
   return "[" + std::to_string(number + 1) + "/" + std::to_string(count) + "] " + text;
 }
 
-// The ids of a text. Which of many prompts is at fault is said of what cannot be expressed.
-static std::vector<int32_t> idsOf(const text::Tokenizer &tokenizer, const std::string &text, size_t number) {
-  Result<std::vector<int32_t>> ids = tokenizer.encode(text);
-  if (ids)
-    return ids.take();
-  Failure failure = ids.takeFailure();
-  failure.where = "prompt " + std::to_string(number) + (failure.where.empty() ? "" : ", ") + failure.where;
-  throw Error(failure);
-}
-
 int generate(const ts_program &program, const Manifest &manifest, Options &options,
              const Launcher &launcher) {
   for (const Prompt &prompt : options.prompts)
@@ -51,14 +41,14 @@ int generate(const ts_program &program, const Manifest &manifest, Options &optio
   std::vector<int32_t> endTokens = texts.endTokens;
   std::vector<std::vector<int32_t>> prompts;
   for (const Prompt &prompt : options.prompts) {
+    const std::string whose = "prompt " + std::to_string(prompts.size() + 1);
     if (options.chat) {
       Conversation conversation(*texts.file, *texts.tokenizer, options);
       conversation.say(prompt.text);
-      prompts.push_back(conversation.tokens());
+      prompts.push_back(conversation.tokens(whose));
       addTokens(endTokens, conversation.endTokens());
     } else {
-      prompts.push_back(prompt.isText ? idsOf(*texts.tokenizer, prompt.text, prompts.size() + 1)
-                                      : prompt.tokens);
+      prompts.push_back(prompt.isText ? idsOf(texts.tokenizer->encode(prompt.text), whose) : prompt.tokens);
     }
   }
   GenerateJob job = checkGenerate(manifest, options, prompts);

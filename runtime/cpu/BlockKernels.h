@@ -30,6 +30,10 @@ struct BlockPairKernels {
   // pairs, the even column in the low half; sums[r, blocks] are of these.
   void (*columns)(int64_t m, int64_t blocks, const uint32_t *x, int64_t ldx, const float *sums,
                   int64_t ldsums, const uint32_t *panel, float *y, int64_t ldy, int vectors, bool adds);
+  // y[m, n] = x[m, columns] . w^T for m <= 4 rows, each with the bits that `columns` gives it; sums as there.
+  // Null where codes become floats faster than pairs.
+  void (*fewRows)(const BlockUnits &w, int64_t m, const uint32_t *x, int64_t ldx, const float *sums,
+                  float *y);
 };
 
 struct BlockKernelSet {

@@ -199,15 +199,22 @@ template <typename F> struct UnitParts {
   }
 };
 
-// Units are read once, from the first byte to the last, and the processor itself fetches the next lines too
-// late: this many bytes ahead they are there when they are wanted (measured on Zen 4; 1 to 8 kB give less).
-constexpr int64_t kAhead = 10240;
+// Units are read once, and the processor itself fetches the next lines too late, if at all where codes and
+// scales are read in turn: this many bytes ahead they are there when they are wanted (measured on Zen 4: 6 to
+// 10 kB give the most). With each sub-block goes its share of all that follows, scales too: whatever is left
+// out is waited for.
+constexpr int64_t kAhead = 8192;
+template <typename F> TESSERA_INLINE void fetchAhead(const uint8_t *at) {
+  static_assert(16 * F::scaleBytes + 16 * F::superBytes / F::perSuper <= 64);
+  for (int line = 0; line <= F::Codes::words; ++line)
+    __builtin_prefetch(at + kAhead + 64 * line);
+}
 
 template <typename F, int R>
 void fewRowsOf(const BlockUnits &w, const float *x, const float *sums, float *y, int64_t begin, int64_t end) {
   // Several accumulators of a row, or the multipliers would wait for one.
   constexpr int U = R == 1 ? 4 / F::scales : R == 2 ? 2 / F::scales : 1;
-  const int64_t all = w.chunks * w.blocks, columns = all * 32;
+  const int64_t all = w.chunks * w.blocks, columns = all * 32, bytes = w.unitBytes / all;
   for (int64_t unit = begin; unit < end; ++unit) {
     UnitParts<F> parts(w, unit);
     Vec total[R] = {};
@@ -216,8 +223,7 @@ void fewRowsOf(const BlockUnits &w, const float *x, const float *sums, float *y,
         Vec scale[2], offset, sum[R][F::scales][U] = {};
         F::read(parts.scales + block * 16 * F::scaleBytes, parts.super(w, c, i), scale, offset);
         const float *at = x + block * 32;
-        for (int line = 0; line < F::Codes::words; ++line)
-          __builtin_prefetch(parts.codes + block * parts.codeBytes + kAhead + 64 * line);
+        fetchAhead<F>(parts.codes + block * bytes);
         F::Codes::each(parts.codes + block * parts.codeBytes,
                        [&](int j, Vec code) __attribute__((always_inline)) {
                          // Of two scales the sums by 16 columns already have their zero.

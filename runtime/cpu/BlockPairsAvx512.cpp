@@ -13,9 +13,10 @@ TESSERA_INLINE Vec addPairs(Vec sum, Bits x, Bits w) {
   return __builtin_ia32_dpbf16ps_512(sum, reinterpret_cast<Pairs>(x), reinterpret_cast<Pairs>(w));
 }
 
-// Codes of a sub-block as pairs: calls put(p, words of columns 2 p and 2 p + 1). This one by way of float32,
-// of codes that come in the order of columns.
+// Codes of a sub-block as pairs: calls put(p, words of columns 2 p and 2 p + 1) in their order. This one by
+// way of float32, of codes that come in the order of columns.
 template <typename Codes, int zero> struct PairCodes {
+  static constexpr bool looksUp = false;
   template <typename Put> static TESSERA_INLINE void each(const uint8_t *codes, Put put) {
     Bits even = {};
     Codes::each(codes, [&](int j, Vec code) __attribute__((always_inline)) {
@@ -57,38 +58,40 @@ template <int extra, typename Put>
 TESSERA_INLINE void eachNibblePair(const uint8_t *codes, const CodeTable &table, Put put) {
   const HalfWords low = *reinterpret_cast<const HalfWords *>(table.numbers),
                   high = *reinterpret_cast<const HalfWords *>(table.numbers + 32);
+  // Two bytes of each word, below what else stands in their half words.
+  Bits apart[8];
   for (int word = 0; word < 4; ++word) {
     Bits v = words(codes + 64 * word);
-    for (int half = 0; half < 2; ++half) {
-      // Two bytes of each word, below what else stands in their half words.
-      Bits apart = half ? v >> 16 | (v >> 8 & 0xFFFF0000u) : (v & 0xFFFFu) | (v << 8 & 0xFFFF0000u);
-      for (int top = 0; top < 2; ++top) {
-        int column = 4 * word + 2 * half + 16 * top;
-        Bits index = top ? apart >> 4 : apart;
-        if (extra) {
-          // The other bits of this column and of the next one.
-          Bits more = words(codes + 256 + (extra == 2 ? column / 16 * 64 : 0));
-          int place = extra == 2 ? column % 16 * 2 : column;
-          uint32_t mask = extra == 2 ? 0x30 : 0x10;
-          index = (index & 0x000F000Fu) | (shifted(more, 4 - place) & mask) |
-                  (shifted(more, 20 - place - extra) & mask << 16);
-        }
-        auto at = reinterpret_cast<HalfWords>(index);
-        HalfWords numbers =
-            extra == 2 ? __builtin_ia32_vpermi2varhi512(low, at, high) : __builtin_ia32_permvarhi512(low, at);
-        put(column / 2, reinterpret_cast<Bits>(numbers));
-      }
+    apart[2 * word] = (v & 0xFFFFu) | (v << 8 & 0xFFFF0000u);
+    apart[2 * word + 1] = v >> 16 | (v >> 8 & 0xFFFF0000u);
+  }
+#pragma clang loop unroll(full)
+  for (int p = 0; p < 16; ++p) {
+    Bits index = p < 8 ? apart[p] : apart[p - 8] >> 4;
+    if (extra) {
+      // The other bits of this column and of the next one.
+      Bits more = words(codes + 256 + (extra == 2 ? p / 8 * 64 : 0));
+      int place = extra == 2 ? p % 8 * 4 : 2 * p;
+      uint32_t mask = extra == 2 ? 0x30 : 0x10;
+      index = (index & 0x000F000Fu) | (shifted(more, 4 - place) & mask) |
+              (shifted(more, 20 - place - extra) & mask << 16);
     }
+    auto at = reinterpret_cast<HalfWords>(index);
+    HalfWords numbers =
+        extra == 2 ? __builtin_ia32_vpermi2varhi512(low, at, high) : __builtin_ia32_permvarhi512(low, at);
+    put(p, reinterpret_cast<Bits>(numbers));
   }
 }
 
 template <int extra, int zero> struct PairCodes<NibbleCodes<extra>, zero> {
+  static constexpr bool looksUp = true;
   static constexpr CodeTable table = countingFrom(zero, 4 + extra);
   template <typename Put> static TESSERA_INLINE void each(const uint8_t *codes, Put put) {
     eachNibblePair<extra>(codes, table, put);
   }
 };
 template <int zero> struct PairCodes<FloatCodes, zero> {
+  static constexpr bool looksUp = true;
   static constexpr CodeTable table = floatsOfFourBits();
   template <typename Put> static TESSERA_INLINE void each(const uint8_t *codes, Put put) {
     eachNibblePair<0>(codes, table, put);
@@ -194,9 +197,60 @@ void pairVectors(int64_t m, int64_t blocks, const uint32_t *x, int64_t ldx, cons
   }
 }
 
+// Pairs go from their codes to the sums, in the order of pairTile.
+template <typename F, int R>
+void fewRowsOfPairs(const BlockUnits &w, const uint32_t *x, int64_t ldx, const float *sums, float *y) {
+  constexpr int perScale = 16 / F::scales;
+  const int64_t all = w.chunks * w.blocks, bytes = w.unitBytes / all;
+  for (int64_t unit = 0; unit < w.n / 16; ++unit) {
+    UnitParts<F> parts(w, unit);
+    Vec total[R] = {};
+    for (int64_t c = 0, block = 0; c < w.chunks; ++c)
+      for (int64_t i = 0; i < w.blocks; ++i, ++block) {
+        Vec scale[2], offset, sum[R][F::scales] = {};
+        F::read(parts.scales + block * 16 * F::scaleBytes, parts.super(w, c, i), scale, offset);
+        fetchAhead<F>(parts.codes + block * bytes);
+        PairCodes<typename F::Codes, F::zero>::each(
+            parts.codes + block * parts.codeBytes, [&](int p, Bits pair) __attribute__((always_inline)) {
+              for (int r = 0; r < R; ++r)
+                sum[r][p / perScale] =
+                    addPairs(sum[r][p / perScale], pair, x[r * ldx + block * 16 + p] - Bits{});
+            });
+        for (int r = 0; r < R; ++r) {
+          for (int s = 0; s < F::scales; ++s)
+            total[r] += scale[s] * sum[r][s];
+          if (F::hasOffset)
+            total[r] += offset * splat(sums[r * all + block]);
+        }
+      }
+    for (int r = 0; r < R; ++r)
+      store(y + r * w.n + unit * 16, total[r]);
+  }
+}
+
 template <typename F>
-constexpr BlockPairKernels pairKernelsOf = {panelLines<F::scales, F::hasOffset>, F::hasOffset, expandPairs<F>,
-                                            addUpPairs, pairVectors<F::scales, F::hasOffset, mostVectors>};
+void fewPairRows(const BlockUnits &w, int64_t m, const uint32_t *x, int64_t ldx, const float *sums,
+                 float *y) {
+  switch (m) {
+  case 1:
+    return fewRowsOfPairs<F, 1>(w, x, ldx, sums, y);
+  case 2:
+    return fewRowsOfPairs<F, 2>(w, x, ldx, sums, y);
+  case 3:
+    return fewRowsOfPairs<F, 3>(w, x, ldx, sums, y);
+  case 4:
+    return fewRowsOfPairs<F, 4>(w, x, ldx, sums, y);
+  }
+}
+
+template <typename F>
+constexpr BlockPairKernels pairKernelsOf = {panelLines<F::scales, F::hasOffset>,
+                                            F::hasOffset,
+                                            expandPairs<F>,
+                                            addUpPairs,
+                                            pairVectors<F::scales, F::hasOffset, mostVectors>,
+                                            PairCodes<typename F::Codes, F::zero>::looksUp ? fewPairRows<F>
+                                                                                           : nullptr};
 
 } // namespace
 

@@ -224,6 +224,10 @@ void BlockProduct::placeRow(int64_t row) {
            size_t(header.of()[c].count * element));
 }
 
+bool BlockProduct::multipliesPairs(int64_t rows) const {
+  return bfloat16_ && (rows > kFewRows || blockPairKernels()[typeIndex(layer_)].fewRows);
+}
+
 void BlockProduct::begin(const void *layer, const void *x, int64_t rows) {
   const bool inPlace = setLayer(layer);
   given_ = x_ = static_cast<const char *>(x);
@@ -232,7 +236,7 @@ void BlockProduct::begin(const void *layer, const void *x, int64_t rows) {
     x_ = placed_.data();
   }
   const int64_t blocks = placedColumns_ / io::kSubBlock;
-  const bool addsUp = bfloat16_ && rows > kFewRows && blockPairKernels()[typeIndex(layer)].readsSums;
+  const bool addsUp = multipliesPairs(rows) && blockPairKernels()[typeIndex(layer)].readsSums;
   if (addsUp)
     sums_.resize(size_t(m_ * blocks));
   if (inPlace && !addsUp)
@@ -343,13 +347,15 @@ void BlockProduct::multiplyPairs(const BlockUnits &units, int64_t behind, Scratc
   const BlockPairKernels &kernels = blockPairKernels()[typeIndex(layer_)];
   const int64_t all = units.chunks * units.blocks, words = io::kSubBlock / 2;
   auto *x = reinterpret_cast<const uint32_t *>(rowOfX(row));
+  const float *sums = kernels.readsSums ? sums_.data() + row * all : nullptr;
+  if (rows <= kFewRows)
+    return kernels.fewRows(units, rows, x, placedColumns_ / 2, sums, out);
   auto multiply = [&](const Panel &p) {
     auto *panel = reinterpret_cast<uint32_t *>(scratch.panel.data());
     for (int64_t u = 0; u < p.units; ++u)
       kernels.expand(units, p.unit + u, p.block, p.blocks, panel + u * io::kUnitRows);
-    const float *sums = kernels.readsSums ? sums_.data() + row * all + p.block : nullptr;
-    kernels.columns(rows, p.blocks, x + p.block * words, placedColumns_ / 2, sums, all, panel,
-                    out + p.unit * io::kUnitRows, units.n, int(p.units), /*adds=*/p.block > 0);
+    kernels.columns(rows, p.blocks, x + p.block * words, placedColumns_ / 2, sums ? sums + p.block : nullptr,
+                    all, panel, out + p.unit * io::kUnitRows, units.n, int(p.units), /*adds=*/p.block > 0);
   };
   eachPanel(units, DType(BlockWeight::header(layer_).type), behind, kPairPanelBytes, kernels.lines,
             scratch.panel, multiply);
@@ -362,10 +368,10 @@ void BlockProduct::tile(int part, int64_t row, int64_t rows, int64_t begin, int6
   units.n = (end - begin) * io::kUnitRows; // whole units: what is behind the last row is zero
   const int64_t behind = this->units() - end;
   Scratch &scratch = scratch_[size_t(part)];
-  if (rows <= kFewRows)
-    multiplyFew(units, scratch, row, rows, out);
-  else if (bfloat16_)
+  if (multipliesPairs(rows))
     multiplyPairs(units, behind, scratch, row, rows, out);
+  else if (rows <= kFewRows)
+    multiplyFew(units, scratch, row, rows, out);
   else
     multiplyFloats(units, behind, scratch, row, rows, out);
 }

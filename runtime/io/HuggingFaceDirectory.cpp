@@ -139,8 +139,7 @@ Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryConten
                           directory.findName([](std::string_view name) { return endsWith(name, ".gguf"); });
     if (!gguf.empty())
       return Failure{cannotReadModel, directory.where, why + ", but " + gguf, "name that file"};
-    return Failure{cannotReadModel, directory.where, why,
-                   "give a Hugging Face directory, a .safetensors or a .gguf file"};
+    return Failure{cannotReadModel, directory.where, why, "give a Hugging Face directory or a .gguf file"};
   }
   if (Status status = readWeights(directory, contents); !status)
     return status;

@@ -23,8 +23,7 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path, co
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
-    return Failure{cannotRead, path, "not a regular file",
-                   "give a Hugging Face directory, a .safetensors or a .gguf file"};
+    return Failure{cannotRead, path, "not a regular file", "give a Hugging Face directory or a .gguf file"};
   }
   size_t slash = path.rfind('/');
   return map(fd, 0, size_t(info.st_size), size_t(info.st_size), path,

@@ -40,7 +40,7 @@ public:
       return Failure{cannotReadModel, file->where(),
                      endsWith(file->name(), ".gguf") ? "it does not begin with GGUF's magic"
                                                      : "neither a safetensors nor a GGUF file",
-                     "give a Hugging Face directory, a .safetensors or a .gguf file"};
+                     "give a Hugging Face directory or a .gguf file"};
     }
     model_->files_.push_back(file);
     return {};

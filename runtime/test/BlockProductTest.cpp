@@ -74,6 +74,33 @@ TEST(BlockProduct, ManyRowsEachAsAmongFew) {
   }
 }
 
+// Codes that are looked up as pairs go into a row's sums in one order, however few rows stand beside it: a
+// token has the same bits whether it is decoded or part of a prompt.
+TEST(BlockProduct, FewRowsOfPairsEachAsAmongMany) {
+  ThreadPool pool(2, [] {});
+  constexpr int64_t n = 83, k = 768, many = 9;
+  for (DType type : blockTypes()) {
+    if (type == DType::Q8_0 || type == DType::FP8)
+      continue; // codes of 8 bits are not looked up
+    HeldMatrix w(type, n, k);
+    Numbers x(DType::BF16, many * k, 1);
+    auto product = [&](int64_t rows) {
+      std::vector<float> y(size_t(rows * n), NAN);
+      Gemm gemm(rows, w.weight, {DType::BF16, DType::F32, DType::F32}, pool);
+      gemm.run(x.bytes.data(), w.memory.data(), y.data());
+      return y;
+    };
+    const std::vector<float> all = product(many);
+    if (!BlockProduct(w.weight, many, pool, DType::BF16).takesBfloat16())
+      GTEST_SKIP() << "this CPU multiplies no pairs";
+    for (int64_t rows : {1, 2, 3, 4}) {
+      const std::vector<float> few = product(rows);
+      EXPECT_EQ(memcmp(few.data(), all.data(), few.size() * 4), 0)
+          << rows << " rows by " << io::dtypeName(type);
+    }
+  }
+}
+
 TEST(BlockProduct, AddsAndRoundsColumnByColumn) {
   constexpr int64_t n = 150, k = 96; // columns of both threads, which end within a unit
   HeldMatrix w(DType::Q4_1, n, k);

@@ -142,6 +142,14 @@ if not left:
     sys.exit("all turns fit: nothing is shown")
 expect(run("chat", "--max-new-tokens=6", "--quiet", text="\ufeffHi there\r\nGo on\r\n").stdout,
        run("chat", "--max-new-tokens=6", "--quiet", text="Hi there\nGo on\n").stdout, "lines of Windows")
+# One of many that is refused is named.
+no_text, too_long = r"a text given to it is not valid UTF-8; give it in UTF-8", r"the longest context has 96; say it shorter, or compile with a larger --max-seq-len"
+for words, text, line in ((["generate", "--chat", "--prompt=Hi", "--prompt=\udcff"], b"", rf"render the template \(prompt 2, \S+, chat_template\): {no_text}"),
+                          (["chat"], b"Hi\n\xff\n", rf"render the template \(message 2, \S+, chat_template\): {no_text}"),
+                          (["chat"], b"Hi\n" + b"Go on. " * 90, rf"answer \(message 2, \d+ tokens\): {too_long}")):
+    done = subprocess.run([args.out, *words, "--quiet", "--max-new-tokens=1"], input=text, capture_output=True, timeout=300)
+    if done.returncode != 1 or not re.fullmatch(f"error: cannot {line}\n", done.stderr.decode()):
+        sys.exit(f"{words}: exit status {done.returncode}, {done.stderr}")
 with open("/dev/zero") as endless:
     done = subprocess.run([args.out, "chat"], stdin=endless, capture_output=True, text=True, timeout=300)
 expect((done.returncode, done.stderr), (1, "error: cannot read a message (standard input): its line takes more than 16 MiB; give each line one message\n"), "a line without an end")
@@ -245,7 +253,7 @@ terminal.type("More\r")
 terminal.until(r"the context of 96 tokens is full: the oldest (turn leaves|2 turns leave) the conversation", "old turns leave")
 terminal.until(READY, "old turns leave")
 terminal.type("x " * 100 + "\r")
-terminal.until(r"error: cannot answer \(a message of \d+ tokens\): the longest context has 96; say it shorter", "a message that does not fit")
+terminal.until(r"error: cannot answer \(the message, \d+ tokens\): the longest context has 96; say it shorter", "a message that does not fit")
 terminal.until(READY, "a message that does not fit")
 terminal.type("\x04")
 status = terminal.leave()

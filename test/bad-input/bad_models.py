@@ -136,13 +136,13 @@ WEIGHTS = [
     ("a name of a million letters", weights(lambda h: h.update({"x" * 10**6: h.pop("model.norm.weight")})), "compile",
      "cannot use weights (..., tensor model.norm.weight): it is missing, but .../config.json calls for it; download the model again, or correct the settings"),
     ("weights that are a pipe", instead("model.safetensors", os.mkfifo), "both",
-     "cannot read model (.../model.safetensors): not a regular file; give a Hugging Face directory, a .safetensors or a .gguf file"),
+     "cannot read model (.../model.safetensors): not a regular file; give a Hugging Face directory or a .gguf file"),
 ]
 INDEX = [
     ("an index that is a number", index(5), "both",
      'cannot read model (.../model.safetensors.index.json): it has no "weight_map"; is the file whole? fetch it again'),
     ("an index whose shard is a folder", index({"weight_map": {"model.norm.weight": "shard"}}), "both",
-     "cannot read model (.../shard): not a regular file; give a Hugging Face directory, a .safetensors or a .gguf file"),
+     "cannot read model (.../shard): not a regular file; give a Hugging Face directory or a .gguf file"),
     ("an index whose shard has no name", index({"weight_map": {"model.norm.weight": ""}}), "both",
      'cannot read model (.../model.safetensors.index.json): tensor model.norm.weight is said to be in "", which is not the name of a file beside the index, or below it; is the file whole? fetch it again'),
     ("an index whose shard has a zero in its name", index({"weight_map": {"model.norm.weight": "a\0b"}}), "both",
@@ -152,7 +152,7 @@ INDEX = [
     ("an index that names nothing", index({"weight_map": {}}), "both",
      'cannot read model (.../model.safetensors.index.json): its "weight_map" names no tensor; is the file whole? fetch it again'),
     ("an index that is a folder", index_folder, "both",
-     "cannot read model (.../model.safetensors.index.json): not a regular file; give a Hugging Face directory, a .safetensors or a .gguf file"),
+     "cannot read model (.../model.safetensors.index.json): not a regular file; give a Hugging Face directory or a .gguf file"),
 ]
 def gguf_folder(folder):
     os.unlink(os.path.join(folder, "config.json"))
@@ -174,9 +174,9 @@ CONFIG = [
     ("settings of five million lists", config_text(b"{", b'{"lists": [' + b"[]," * 5_000_000 + b"[]],"), "both",
      "cannot read JSON (.../config.json): has more than 4194304 values"),
     ("settings that are a folder", instead("config.json", os.mkdir), "both",
-     "cannot read model (.../config.json): not a regular file; give a Hugging Face directory, a .safetensors or a .gguf file"),
+     "cannot read model (.../config.json): not a regular file; give a Hugging Face directory or a .gguf file"),
     ("settings that are a pipe", instead("config.json", os.mkfifo), "both",
-     "cannot read model (.../config.json): not a regular file; give a Hugging Face directory, a .safetensors or a .gguf file"),
+     "cannot read model (.../config.json): not a regular file; give a Hugging Face directory or a .gguf file"),
     ("settings that are a link to themselves", instead("config.json", lambda path: os.symlink("config.json", path)), "both",
      "cannot read model (.../config.json): Too many levels of symbolic links; check the path"),
     ("a number that is none", config_text(b'"rms_norm_eps": 1e-05', b'"rms_norm_eps": NaN'), "both",
@@ -238,7 +238,7 @@ TOKENIZERS = [
     ("a tokenizer that is a list", file("tokenizer.json", b"[]"), "info",
      'cannot use the tokenizer (.../tokenizer.json): its "model" is damaged; is the file whole?'),
     ("a tokenizer that is a folder", instead("tokenizer.json", os.mkdir), "info",
-     "cannot read model (.../tokenizer.json): not a regular file; give a Hugging Face directory, a .safetensors or a .gguf file"),
+     "cannot read model (.../tokenizer.json): not a regular file; give a Hugging Face directory or a .gguf file"),
     ("a vocabulary of nine million tokens", lambda folder: write(folder, "tokenizer.json", b'{"model": {"type": "BPE", "vocab": {' + b'"a":0,' * 9_000_000 + b'"b":1}, "merges": []}}'), "info",
      "cannot use the tokenizer (.../tokenizer.json): one of its tables has more than 8388608 texts; is the file whole?"),
     ("pieces of nothing, five million", lambda folder: (os.unlink(os.path.join(folder, "tokenizer.json")), write(folder, "tokenizer.model", b"\x0a\x00" * 5_000_000)), "info",

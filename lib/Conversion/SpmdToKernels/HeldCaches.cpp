@@ -2,7 +2,7 @@
 //
 // Down to rung spmd a cache in blocks (graph.held) has the type that is read, and graph.cache_update rounds
 // what it writes. From here on its type says how it lies in memory: the last dimension are the bytes of a
-// row's blocks. What hands a cache on, or gathers pieces of it, moves bytes; attention of the target reads
+// row's blocks. What hands a cache on, or moves pieces of it, moves bytes; attention of the target reads
 // them. Any other op reads a layer that is expanded for it, by a graph.cast with graph.held, which a form of
 // the target makes a kernel.
 //
@@ -10,6 +10,7 @@
 
 #include "HeldCaches.h"
 
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Dialect/Graph/IR/HeldAttr.h"
 
 namespace tessera::kernels {
@@ -40,13 +41,11 @@ RankedTensorType asFloats(RankedTensorType type) {
 
 bool isBytes(Value value) { return tensorOf(value).getElementType().isInteger(8); }
 
-/// Whether the result of `op` has rows of its operand as they are: a layer of a cache, or pieces of one from
-/// all ranks.
+/// Whether the result of `op` has rows of its operand as they are: a layer of a cache, or what ranks move of
+/// one.
 bool handsRowsOn(Operation *op) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);
-  bool gathers = collective && collective.getStepKind() == StepKind::AllGather &&
-                 collective.getLeftDim() != tensorOf(collective.getMoved()).getRank() - 1;
-  return gathers || viewsLayer(op);
+  return (collective && dist::movesWholeRows(collective)) || viewsLayer(op);
 }
 
 /// Follows caches from the arguments of entries to all that is made of them.

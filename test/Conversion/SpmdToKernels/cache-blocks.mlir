@@ -4,6 +4,7 @@
 // RUN: llm-opt %t/attention.mlir --spmd-to-kernels | FileCheck %s
 // RUN: llm-opt %t/sums.mlir --spmd-to-kernels | FileCheck %s --check-prefix=SUMS
 // RUN: llm-opt %t/keys.mlir --spmd-to-kernels | FileCheck %s --check-prefix=KEYS
+// RUN: llm-opt %t/moved.mlir --spmd-to-kernels | FileCheck %s --check-prefix=MOVED
 // RUN: not llm-opt %t/attention.mlir --spmd-to-kernels="target=cuda" 2>&1 | FileCheck %s --check-prefix=CUDA
 // CUDA: error: 'func.func' op keeps argument #2 in blocks of Q8_0, which the target does not read
 // RUN: not llm-opt %t/plain.mlir --spmd-to-kernels 2>&1 | FileCheck %s --check-prefix=PLAIN
@@ -32,6 +33,13 @@
 // KEYS: %[[LAYER:.*]] = exec.layer {{.*}} -> tensor<1x12x3x68xi8>
 // KEYS: %[[NUMBERS:.*]] = exec.launch @expand_blocks ins(%[[LAYER]] : {{.*}} -> tensor<1x12x3x64xf32>
 // KEYS: exec.launch @attention_{{.*}} ins(%{{.*}}, %[[NUMBERS]], %{{.*}}tensor<1x12x3x64xf32>, tensor<1x12x3x64xf32>
+
+// Ranks that change pieces of the context for heads exchange bytes: 68 of a row of 64.
+// MOVED-LABEL: func.func @f(
+// MOVED-NOT: expand_blocks
+// MOVED: exec.collective all_to_all {{.*}}xi8>) outs({{.*}}xi8>)
+// MOVED-NOT: all_to_all
+// MOVED: exec.launch @attention_{{.*}}tensor<1x12x2x68xi8>, tensor<1x12x2x68xi8>
 
 //--- attention.mlir
 func.func @f(%q: tensor<1x2x3x2x64xf32> {graph.kind = #graph.kind<input>, graph.name = "q"}, %k: tensor<1x2x3x64xf32> {graph.kind = #graph.kind<input>, graph.name = "k"},
@@ -86,4 +94,21 @@ func.func @f(%q: tensor<1x2x3x2x64xf32> {graph.kind = #graph.kind<input>, graph.
 dist.mesh @mesh = <["tp"=2]>
 func.func @f(%c: !c {graph.kind = #graph.kind<state>, graph.name = "c", graph.held = "Q8_0"}) -> (!c {graph.kind = #graph.kind<state>, graph.name = "c", graph.held = "Q8_0"}) {
   return %c : !c
+}
+
+//--- moved.mlir
+!c = tensor<2x1x6x4x64xf32, #dist.sharding<@mesh, [{}, {}, {"cp"}, {}, {}], global=[2, 1, 12, 4, 64]>>
+!piece = tensor<1x6x4x64xf32, #dist.sharding<@mesh, [{}, {"cp"}, {}, {}], global=[1, 12, 4, 64]>>
+!heads = tensor<1x12x2x64xf32, #dist.sharding<@mesh, [{}, {}, {"cp"}, {}], global=[1, 12, 4, 64]>>
+!q = tensor<1x2x2x2x64xf32, #dist.sharding<@mesh, [{}, {}, {"cp"}, {}, {}], global=[1, 2, 4, 2, 64]>>
+!p = tensor<1x2xi32, #dist.sharding<@mesh, [{}, {}], global=[1, 2]>>
+!i = tensor<i32, #dist.sharding<@mesh, [], global=[]>>
+dist.mesh @mesh = <["cp"=2]>
+func.func @f(%q: !q {graph.kind = #graph.kind<input>, graph.name = "q"}, %c: !c {graph.kind = #graph.kind<state>, graph.name = "c", graph.held = "Q8_0"},
+    %p: !p {graph.kind = #graph.kind<input>, graph.name = "p"}) -> (!q {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %i = graph.constant dense<1> : tensor<i32> : !i
+  %l = graph.layer_slice %c[%i] : (!c, !i) -> !piece
+  %h = dist.all_to_all %l from = 1 to = 2 axes = {"cp"} : !piece -> !heads
+  %a = graph.attention %q, %h, %h, %p scale = 0.5 : (!q, !heads, !heads, !p) -> !q
+  return %a : !q
 }

@@ -13,6 +13,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,14 @@ namespace tessera::dist {
 /// The parameter that a value is, or is a layer of, in another layout or seen otherwise; null if it is none.
 mlir::BlockArgument storedWeight(mlir::Value value);
 
+/// Whether a collective moves elements and combines none, and rows along the last dimension stay as long as
+/// they are: what is kept in blocks of a row's elements can move so.
+bool movesWholeRows(CollectiveOpInterface op);
+
+/// Bytes of an element of `value` in memory if it is a cache in blocks, a layer of one, or what ranks have
+/// moved of it.
+std::optional<double> cachedElementBytes(mlir::Value value);
+
 /// Bytes of an element of `value` as it is gathered: of a weight that its checkpoint has in quantized blocks,
 /// and of a cache in blocks, those of the blocks, else those of its type.
 double gatheredElementBytes(mlir::Value value);
@@ -28,8 +37,8 @@ double gatheredElementBytes(mlir::Value value);
 /// Bytes of `value` in memory, of a stored weight and of a cache in the blocks that they are held in.
 double heldBytes(mlir::Value value);
 
-/// Bytes that a rank sends by `op`, once: a weight in quantized blocks is gathered as it is held, and so is a
-/// cache.
+/// Bytes that a rank sends by `op`, once: a weight in quantized blocks is gathered as it is held, and rows of
+/// a cache in blocks move so.
 int64_t bytesSent(CollectiveOpInterface op, const Mesh &mesh);
 
 struct GatheredWeight {

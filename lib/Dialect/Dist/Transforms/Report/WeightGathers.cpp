@@ -42,18 +42,35 @@ BlockArgument dist::storedWeight(Value value) {
   return {};
 }
 
-/// Whether a value is a cache in blocks, or a layer of one.
+bool dist::movesWholeRows(CollectiveOpInterface op) {
+  ShardingAttr from = getShardingAttr(op.getMoved().getType()), to = getShardingAttr(op.getArrived().getType());
+  return !op.reduces() && op.getStepKind() != StepKind::Contribute && from && to && !from.getDims().empty() &&
+         from.getDims().back() == to.getDims().back();
+}
+
+/// Whether a value is a cache in blocks, a layer of one, or what ranks have moved of it.
 static bool isOfCacheInBlocks(Value value) {
-  if (auto layer = value.getDefiningOp<graph::LayerSliceOp>())
-    value = layer.getStack();
-  auto update = value.getDefiningOp<graph::CacheUpdateOp>();
-  return update && update->hasAttr(graph::kHeldAttr);
+  while (Operation *op = value.getDefiningOp()) {
+    if (op->hasAttr(graph::kHeldAttr)) // what it writes is rounded to them
+      return true;
+    auto moves = dyn_cast<CollectiveOpInterface>(op);
+    if (!isa<graph::LayerSliceOp>(op) && !(moves && movesWholeRows(moves)))
+      return false;
+    value = op->getOperand(0);
+  }
+  return false;
+}
+
+std::optional<double> dist::cachedElementBytes(Value value) {
+  if (!isOfCacheInBlocks(value))
+    return std::nullopt;
+  return double(graph::kCacheBlockBytes) / double(graph::kCacheBlock);
 }
 
 double dist::gatheredElementBytes(Value value) {
+  if (std::optional<double> cached = cachedElementBytes(value))
+    return *cached;
   auto plain = double(elementBytes(value.getType()));
-  if (isOfCacheInBlocks(value))
-    return double(graph::kCacheBlockBytes) / double(graph::kCacheBlock);
   BlockArgument weight = storedWeight(value);
   auto function = weight ? dyn_cast<func::FuncOp>(weight.getOwner()->getParentOp()) : func::FuncOp();
   auto name = function ? function.getArgAttrOfType<StringAttr>(weight.getArgNumber(), graph::kNameAttr)
@@ -70,10 +87,11 @@ double dist::heldBytes(Value value) {
 
 int64_t dist::bytesSent(CollectiveOpInterface op, const Mesh &mesh) {
   int64_t bytes = op.getBytesSent(mesh);
-  if (op.getStepKind() != StepKind::AllGather)
-    return bytes;
-  return int64_t(double(bytes) * gatheredElementBytes(op.getMoved()) /
-                 double(elementBytes(op.getMoved().getType())));
+  bool asHeld = op.getStepKind() == StepKind::AllGather ||
+                (movesWholeRows(op) && cachedElementBytes(op.getMoved()).has_value());
+  return !asHeld ? bytes
+                 : int64_t(double(bytes) * gatheredElementBytes(op.getMoved()) /
+                           double(elementBytes(op.getMoved().getType())));
 }
 
 namespace {

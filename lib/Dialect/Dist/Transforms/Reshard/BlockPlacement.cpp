@@ -80,11 +80,15 @@ private:
     entry.sharding = std::move(sharding);
     entry.fixed = fixed;
     entry.isWeight = fixed && storedWeight(value);
-    if (entry.isWeight)
+    Value given = stands.lookup(value);
+    if (std::optional<double> cached = cachedElementBytes(given ? given : value)) {
+      entry.elementBytes = *cached; // blocks move as they are, whoever wants their rows
+    } else if (entry.isWeight) {
       if (double held = gatheredElementBytes(value); held != entry.elementBytes) {
         entry.plainBytes = entry.elementBytes;
         entry.elementBytes = held;
       }
+    }
     program.values.push_back(std::move(entry));
     return ids[value] = int(program.values.size()) - 1;
   }
@@ -112,6 +116,8 @@ private:
     auto whole = [](Value value) { return Sharding(cast<RankedTensorType>(value.getType()).getRank()); };
     BlockFacts facts{whole, whole, [](Operation *) { return std::nullopt; }};
     ProgramBuilder inner(facts, /*primitive=*/true);
+    for (auto [argument, operand] : llvm::zip(scratch.getArguments(), op->getOperands()))
+      inner.stands[argument] = operand;
     auto made = std::make_shared<Decomposition>();
     for (Value argument : scratch.getArguments())
       made->operands.push_back(inner.idOf(argument));
@@ -133,6 +139,7 @@ private:
   bool primitive;
   DenseMap<Value, int> ids;
   graph::ChoosingIds choosing;
+  DenseMap<Value, Value> stands; ///< operands of what is written out, for arguments of the block that does it
 };
 
 FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, ReshardCosts &costs,

@@ -61,6 +61,8 @@ private:
     Memory panel;
   };
   bool setLayer(const void *layer);
+  // Whether so many rows are, of the layer's type.
+  bool multipliesPairs(int64_t rows) const;
   void placeRow(int64_t row);
   void multiplyFew(const BlockUnits &units, Scratch &scratch, int64_t row, int64_t rows, float *out);
   void multiplyFloats(const BlockUnits &units, int64_t behind, Scratch &scratch, int64_t row, int64_t rows,
@@ -77,7 +79,7 @@ private:
   const void *layer_ = nullptr;
   const char *given_ = nullptr, *x_ = nullptr; // x as it came, and as it is read
   std::vector<char> placed_;                   // where the file's columns are
-  std::vector<float> sums_;                    // of many rows over sub-blocks, where kernels read them
+  std::vector<float> sums_;                    // of rows over sub-blocks, where kernels of pairs read them
   std::vector<Scratch> scratch_;               // of each thread
 };
 
