@@ -1,4 +1,5 @@
 //===- OptionOfAxes.cpp - What an assignment of axes to factors means -----===//
+#include "HeldExpansion.h"
 #include "ProgramOptions.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,6 +27,18 @@ static double permuteTime(const PlacementProgram &program, const ProgramOp &op, 
   return time;
 }
 
+/// Tables in blocks that the op looks rows up in, and could not if they lay so.
+static double lookupTime(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs,
+                         const PlacementDecision &option) {
+  double time = 0;
+  for (auto [value, factors, sharding] : llvm::zip(op.operands, op.rule.operands, option.operands))
+    if (llvm::any_of(factors.dims, [&](const auto &dim) {
+          return llvm::any_of(dim, [&](int f) { return llvm::is_contained(op.rule.lookedUp, f); });
+        }))
+      time += lookupExpansionTime(program.values[value], sharding, costs.machine);
+  return time;
+}
+
 std::optional<PlacementDecision> tessera::optionWithAxes(const PlacementProgram &program, const ProgramOp &op,
                                                          const ReshardCosts &costs,
                                                          llvm::ArrayRef<AxisList> factorAxes) {
@@ -46,7 +59,7 @@ std::optional<PlacementDecision> tessera::optionWithAxes(const PlacementProgram 
     if (!add(factors, option.results))
       return std::nullopt;
   option.workTime = workTime(costs.machine, op.type, op.flops, op.bytes, workFraction(op.rule, factorAxes)) +
-                    permuteTime(program, op, costs, option);
+                    permuteTime(program, op, costs, option) + lookupTime(program, op, costs, option);
   return option;
 }
 

@@ -3,6 +3,7 @@
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Execution/Compare.h"
 #include "tessera/Execution/ShortRounding.h"
 #include "tessera/Interfaces/Interfaces.h"
@@ -201,6 +202,13 @@ private:
     const ShortRounding cut = shortRounding(module), all = shortRounding(checked.step);
     shortBound = std::max(kBound, all.error());
     if (flopsOf(module) > kMostFlops) {
+      bool chooses = false;
+      module.walk([&](graph::TopKOp) { chooses = true; });
+      if (chooses && all)
+        return Failure{"cannot check", options.model,
+                       "in 16 bits choices of experts may turn by rounding, and it is too large for the "
+                       "interpreter, which would say how far that carries its numbers",
+                       "check it with --dtype=f32, or leave --check out; no executable was written"};
       notes.push_back("too large to interpret");
       return {};
     }
@@ -228,7 +236,8 @@ private:
       judgement.weights = weights;
       judgement.parameters = &parameters;
     }
-    auto differences = judgeExecution(module, judgement);
+    TurnedChoices turned;
+    auto differences = judgeExecution(module, judgement, &turned);
     if (!differences)
       return differences.takeFailure();
     // What rounding does to the program that was interpreted, as many times more as it adds up in all of it.
@@ -237,7 +246,10 @@ private:
       if (!difference.follows)
         allowed = std::max(allowed, difference.allowed);
     if (cut)
-      shortBound = allowed * std::max(1.0, all.error() / cut.error());
+      shortBound = std::max(allowed * std::max(1.0, all.error() / cut.error()), 3 * turned.error);
+    if (turned.all)
+      notes.push_back(std::to_string(turned.close) + " of " + std::to_string(turned.all) +
+                      " choices of experts may turn by rounding, and may be either way");
     return keep(*differences, "the interpreter");
   }
 

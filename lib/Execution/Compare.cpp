@@ -213,6 +213,7 @@ struct Interpretation {
   NamedValues parameters;
   std::vector<GlobalCall> drawn, expected;
   std::vector<std::vector<GlobalCall>> rounded; ///< as `expected`, in runs that round at random
+  CloseChoices choices;
 
   static Result<Interpretation> of(ModuleOp step, const ExecutionJudgement &judgement) {
     Interpretation made;
@@ -222,18 +223,51 @@ struct Interpretation {
         judgement.parameters ? *judgement.parameters : randomParameters(*made.program, step, judgement.seed);
     made.drawn = made.expected = randomCalls(*made.program, step, judgement.seed, judgement.rounds);
     DiagnosticCollector diagnostics(*step.getContext());
-    if (failed(interpretCalls(*made.program, made.parameters, made.expected)))
+    InterpreterOptions options;
+    options.choices = &made.choices;
+    made.choices.begin(CloseChoices::Run::Exact);
+    if (failed(interpretCalls(*made.program, made.parameters, made.expected, options)))
       return diagnostics.failure("cannot interpret the program", "");
     return made;
   }
 
   Status roundAtRandom(uint64_t seed, int runs) {
+    return runAtRandom(seed, runs, CloseChoices::Run::Rounded, rounded);
+  }
+
+  /// Goes on from there: what becomes of choices that are close.
+  Status turnChoices(const ExecutionJudgement &judgement, TurnedChoices &turned) {
+    turned.all = choices.all();
+    turned.close = choices.close();
+    if (turned.all == 0)
+      return {};
+    choices.turnClosest();
+    std::vector<std::vector<GlobalCall>> runs;
+    if (Status s =
+            runAtRandom(judgement.seed + 1, judgement.bounds.roundings, CloseChoices::Run::Turned, runs);
+        !s)
+      return s;
+    for (const ResultPlace &place : resultPlaces(expected))
+      if (place.in(expected).isFloat())
+        for (const ReferenceTensor *run : place.inAll(runs))
+          turned.error =
+              std::max(turned.error, relativeError(place.in(expected), finitePart(place.in(expected), *run)));
+    if (turned.close > 0)
+      std::move(runs.begin(), runs.end(), std::back_inserter(rounded));
+    return {};
+  }
+
+private:
+  Status runAtRandom(uint64_t seed, int runs, CloseChoices::Run kind,
+                     std::vector<std::vector<GlobalCall>> &into) {
     DiagnosticCollector diagnostics(*program->getContext());
     for (int run = 0; run < runs; ++run) {
       InterpreterOptions options;
       options.randomRounding = seed * 64 + uint64_t(run) + 1;
-      rounded.push_back(drawn);
-      if (failed(interpretCalls(*program, parameters, rounded.back(), options)))
+      options.choices = &choices;
+      choices.begin(kind);
+      into.push_back(drawn);
+      if (failed(interpretCalls(*program, parameters, into.back(), options)))
         return diagnostics.failure("cannot interpret the program with random rounding", "");
     }
     return {};
@@ -258,14 +292,20 @@ Result<double> roundingError(ModuleOp step, const ExecutionJudgement &judgement)
   return most;
 }
 
-Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJudgement &judgement) {
+Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJudgement &judgement,
+                                               TurnedChoices *turned) {
   Result<Interpretation> made = Interpretation::of(step, judgement);
   if (!made)
     return made.takeFailure();
-  auto &[named, parameters, drawn, expected, rounded] = *made;
-  if (shortRounding(*named))
+  auto &[named, parameters, drawn, expected, rounded, choices] = *made;
+  if (shortRounding(*named)) {
     if (Status s = made->roundAtRandom(judgement.seed, judgement.bounds.roundings); !s)
       return s.takeFailure();
+    TurnedChoices unasked;
+    if (choices.close() > 0 || turned)
+      if (Status s = made->turnChoices(judgement, turned ? *turned : unasked); !s)
+        return s.takeFailure();
+  }
   std::vector<GlobalCall> found = drawn;
   std::optional<ScratchFile> weights;
   if (judgement.weights.empty() && !parameters.empty()) {

@@ -292,7 +292,11 @@ Failure Parser::unknownFlag(StringRef argument) {
   // Nor if half of the name is another.
   StringRef near = StringRef(nearest).split('=').first;
   bool isNear = distance <= farthest && 2 * distance < near.size();
-  return badFlag(argument, "unknown flag", isNear ? "did you mean " + near + "?" : llvm::Twine("see --help"));
+  const bool isOutput = argument.starts_with("-o") || name == "--o" || name == "--out" || name == "--output";
+  return badFlag(argument, "unknown flag",
+                 isNear     ? "did you mean " + near.str() + "?"
+                 : isOutput ? "write -o OUT"
+                            : "see --help");
 }
 
 Status Parser::readArgument(const opt::Arg &argument) {

@@ -160,7 +160,8 @@ std::string idleFlags(ModuleOp graph, const CompileOptions &options) {
   };
   if (!options.overlap)
     warn("--overlap=off", "nothing is sent that could overlap");
-  // A machine also says what times are of, and how long it takes to compute again what memory has no room for.
+  // A machine also says what times are of, and how long it takes to compute again what memory has no room
+  // for.
   if (!options.machine.empty() && !options.explain && options.report.empty() && options.memory == 0)
     warn("--machine", "nothing is weighed by its links");
   return warnings;

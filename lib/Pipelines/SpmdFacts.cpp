@@ -275,6 +275,8 @@ std::string SpmdFacts::disagreement(CollectiveOpInterface collective) {
              });
     };
     for (Operation *op = collective.getMoved().getDefiningOp(); op;) {
+      if (isa<ManualComputationOp>(op))
+        return "what a program of one rank yields";
       auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
       auto partial = llvm::find_if(op->getOperands(), isPartial);
       if (partial == op->operand_end()) {

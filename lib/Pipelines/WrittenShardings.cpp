@@ -1,6 +1,7 @@
 //===- WrittenShardings.cpp - What a program says of shardings ------------===//
 #include "WrittenShardings.h"
 
+#include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/WrittenOut.h"
@@ -39,6 +40,44 @@ static std::string pinned(dist::ConstraintOp pin) {
   return graph::knownAs(value.getDefiningOp()).str();
 }
 
+/// What the operands and results of a region are said to lie over beside its manual axes: without those it is
+/// no program any more.
+static void tellOf(dist::ManualComputationOp region, Told told) {
+  dist::MeshOp meshOp = dist::getMesh(region->getParentOfType<ModuleOp>());
+  const Mesh mesh = meshOp.getMesh().toMesh();
+  auto tell = [&](StringRef side, ArrayAttr list, auto set) {
+    for (auto [i, attr] : llvm::enumerate(list)) {
+      auto written = cast<dist::ShardingAttr>(attr);
+      Sharding whole = written.toSharding(mesh), other = region.inside(whole, mesh);
+      if (other.usedAxes().empty())
+        continue;
+      for (DimSharding &dim : whole.dims) {
+        llvm::erase_if(dim.axes,
+                       [&](const AxisRef &axis) { return llvm::is_contained(other.usedAxes(), axis); });
+        dim.open = true;
+      }
+      StringRef meshName = written.getMesh().getValue();
+      auto make = [&](const Sharding &sharding) {
+        return dist::ShardingAttr::get(region.getContext(), meshName, sharding, mesh);
+      };
+      told({(side + " " + Twine(i) + " of " + graph::knownAs(region)).str(),
+            describeLocation(region.getLoc()), make(other)},
+           [=, i = i, left = make(whole)]() mutable { set(i, left); });
+    }
+  };
+  auto with = [](ArrayAttr list, size_t i, Attribute attr) {
+    SmallVector<Attribute> entries(list.getValue());
+    entries[i] = attr;
+    return ArrayAttr::get(list.getContext(), entries);
+  };
+  tell("operand", *region.getInShardings(), [=](size_t i, Attribute attr) mutable {
+    region.setInShardingsAttr(with(*region.getInShardings(), i, attr));
+  });
+  tell("result", *region.getOutShardings(), [=](size_t i, Attribute attr) mutable {
+    region.setOutShardingsAttr(with(*region.getOutShardings(), i, attr));
+  });
+}
+
 static void forEachWritten(ModuleOp step, Told told) {
   for (auto function : step.getOps<func::FuncOp>()) {
     for (BlockArgument argument : function.getArguments()) {
@@ -62,6 +101,7 @@ static void forEachWritten(ModuleOp step, Told told) {
       pin.erase();
     });
   });
+  step.walk([&](dist::ManualComputationOp region) { tellOf(region, told); });
 }
 
 std::vector<WrittenSharding> writtenShardings(ModuleOp step) {

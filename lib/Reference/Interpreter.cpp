@@ -7,6 +7,7 @@
 #include "tessera/Dialect/Dist/IR/ExchangeRows.h"
 #include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Graph/IR/Branch.h"
+#include "tessera/Dialect/Graph/IR/Experts.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -103,6 +104,7 @@ private:
             [&](auto collective) { return runCollective(collective); })
         .Case([&](dist::ExchangeRowsOp exchange) { return runRowExchange(exchange); })
         .Case([&](graph::RepeatOp repeat) { return runRepeat(repeat); })
+        .Case([&](graph::TopKOp choice) { return options.choices ? runChoice(choice) : runLocal(choice); })
         .Case([&](graph::IfOp branch) { return runIf(branch); })
         .Case([&](dist::ManualComputationOp manual) { return runManual(manual); })
         .Case([&](func::CallOp call) { return runCall(call); })
@@ -149,6 +151,25 @@ private:
     }
     for (auto [value, result] : llvm::zip_equal(op->getResults(), results))
       values[value] = std::move(result);
+    return success();
+  }
+
+  /// The choice is that of elements that may have moved; what is chosen has not.
+  LogicalResult runChoice(graph::TopKOp op) {
+    const RankValues input = values.find(op.getInput())->second;
+    const int64_t size = input.front().shape.back();
+    for (ReferenceTensor &seen : values.find(op.getInput())->second)
+      for (int64_t row = 0; row < seen.size() / size; ++row)
+        options.choices->see(MutableArrayRef(seen.f).slice(size_t(row * size), size_t(size)),
+                             op.getIndices().getType().getShape().back(), dice);
+    if (failed(runLocal(op)))
+      return failure();
+    const RankValues &chosen = values.find(op.getIndices())->second;
+    RankValues &results = values.find(op.getValues())->second;
+    for (auto [whole, ids, found] : llvm::zip_equal(input, chosen, results))
+      for (int64_t at = 0, count = ids.shape.back(); at < ids.size(); ++at)
+        found.f[size_t(at)] = whole.f[size_t(at / count * size + ids.i[size_t(at)])];
+    values[op.getInput()] = input;
     return success();
   }
 

@@ -31,7 +31,7 @@ BenchPlan checkBenchGenerating(const Manifest &m, const Options &options) {
   if (prompt + decode > longest)
     throw Error("cannot measure",
                 (options.promptLength ? "--prompt-len=" : "a prompt of ") + std::to_string(prompt) +
-                    (options.decodeSteps ? " --decode=" : " and decoding ") + std::to_string(decode),
+                    (options.decodeSteps ? " and --decode=" : " and decoding ") + std::to_string(decode),
                 "together they exceed the longest context of " + std::to_string(longest),
                 "use shorter ones, or compile with a larger --max-seq-len");
   return {prompt, decode, m.generate->batch};

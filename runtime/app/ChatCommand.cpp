@@ -144,8 +144,7 @@ private:
       turn.tokens = conversation_.tokens(whose);
     const auto length = int64_t(turn.tokens.size());
     if (length == 0)
-      throw Error("cannot answer", whose, "the chat template makes no tokens of it",
-                  "say something else");
+      throw Error("cannot answer", whose, "the chat template makes no tokens of it", "say something else");
     if (length + (most_ == 0 ? 0 : 1) > context)
       throw Error("cannot answer", whose + ", " + std::to_string(length) + " tokens",
                   "the longest context has " + std::to_string(context),

@@ -86,6 +86,9 @@ void FirstNotFinite::end(const ObservedCall &call) {
   case CallKind::Start:
     begun_[call.token] = {&spec, place, call.dst};
     break;
+  case CallKind::ReadFlag:
+    cursor_->tellFlag(call.flag != 0);
+    break;
   case CallKind::Wait:
     if (auto found = begun_.find(call.token); found != begun_.end()) {
       lookAtCollective(*found->second.spec, found->second.place, found->second.dst);

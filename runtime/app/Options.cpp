@@ -211,14 +211,20 @@ static const FlagInfo &findFlag(Command command, const std::string &argument) {
     if (!flag.hidden)
       known.push_back(flag.name);
   }
+  const std::string help = std::string("see OUT ") + nameOf(command) + " --help";
+  if (argument.empty() || argument[0] != '-') {
+    const bool takesPrompts = command == Command::Generate || command == Command::Chat;
+    throw Error("cannot read the command line", argument,
+                std::string(nameOf(command)) + " takes flags alone, and this is none",
+                (takesPrompts ? "write --prompt=TEXT; " : "") + help);
+  }
   for (const char *compiled : flagsOfTheCompiler)
     if (name == compiled)
       throw Error("cannot read the command line", argument, "that was chosen when the program was compiled",
                   "compile it again with " + name);
   const std::string nearest = cli::nearestOf(name, known);
   throw Error("cannot read the command line", argument, std::string(nameOf(command)) + " has no such flag",
-              (nearest.empty() ? "" : "did you mean " + nearest + "? ") + "see OUT " + nameOf(command) +
-                  " --help");
+              (nearest.empty() ? "" : "did you mean " + nearest + "? ") + help);
 }
 
 Options parseOptions(int argc, char **argv, const std::function<void(Command)> &check) {
@@ -228,7 +234,9 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
     throw Error("cannot read the command line", "", "no command was given",
                 "use one of: " + commandNames() + "; see --help");
   const std::string path = argv[0], name = path.substr(path.rfind('/') + 1);
-  if (words[0] == "help") {
+  auto isHelp = [](const std::string &word) { return word == "--help" || word == "-h"; };
+  // The word before a command is help of it, as behind it.
+  if (words[0] == "help" || (isHelp(words[0]) && words.size() > 1 && words[1].rfind('-', 0) != 0)) {
     options.command = Command::Text;
     options.text = textOf("--help", "", name, words.size() > 1 ? nameOf(readCommand(words[1])) : nullptr);
     return options;

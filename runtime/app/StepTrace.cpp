@@ -45,6 +45,8 @@ void StepTrace::begin(const ObservedCall &) { callBegin_ = now(); }
 void StepTrace::end(const ObservedCall &call) {
   const int64_t end = now();
   const CallSpec &spec = cursor_->next(call.kind);
+  if (call.kind == CallKind::ReadFlag)
+    cursor_->tellFlag(call.flag != 0);
   const std::string place = cursor_->place();
   const uint32_t number = placeNumber(part_ + (part_.empty() || place.empty() ? "" : ", ") + place);
   TraceSlice slice{TraceRow::Compute, call.kind, &spec, manifest_, number, step_, callBegin_, end};
@@ -64,6 +66,9 @@ void StepTrace::end(const ObservedCall &call) {
     slice.row = TraceRow::Wait; // for it to begin
     break;
   }
+  case CallKind::ReadFlag:
+    slice.row = TraceRow::Wait;
+    break;
   case CallKind::Wait: {
     slice.row = TraceRow::Wait;
     TraceSlice over;

@@ -60,6 +60,7 @@ static std::string nameOf(const TraceSlice &slice, const StepTrace &trace) {
     return name;
   return (slice.kind == CallKind::Collective ? "in "
           : slice.kind == CallKind::Wait     ? "wait for "
+          : slice.kind == CallKind::ReadFlag ? ""
                                              : "start ") +
          name;
 }

@@ -9,9 +9,9 @@
 namespace tessera::runtime {
 
 static CallKind kindOf(const std::string &name, const std::string &where) {
-  for (CallKind kind :
-       {CallKind::Launch, CallKind::Matmul, CallKind::GatherPacked, CallKind::Pack, CallKind::Collective,
-        CallKind::Start, CallKind::Wait, CallKind::Send, CallKind::Receive, CallKind::Copy})
+  for (CallKind kind : {CallKind::Launch, CallKind::Matmul, CallKind::GatherPacked, CallKind::Pack,
+                        CallKind::Collective, CallKind::Start, CallKind::Wait, CallKind::Send,
+                        CallKind::Receive, CallKind::Copy, CallKind::ReadFlag})
     if (name == callKindName(kind))
       return kind;
   damaged(where, "has an unknown call \"" + name + "\"");
@@ -41,6 +41,8 @@ std::vector<CallSpec> readCalls(const Json &json, const std::string &where) {
       call.count = count->get<int64_t>();
       call.step = fields.get("step", int64_t(1));
       call.countNumber = fields.get("count", int64_t(-1));
+      call.ifFlag = !fields.find("unless");
+      call.flagNumber = fields.get(call.ifFlag ? "if" : "unless", int64_t(-1));
       call.calls = readCalls(fields["calls"], where);
       if (call.step < 1)
         damaged(where, "has a loop that stands still");
@@ -63,8 +65,9 @@ std::vector<CallSpec> readCalls(const Json &json, const std::string &where) {
   return calls;
 }
 
-// Ids and numbers of counts can be trusted after this.
-void checkCalls(const std::vector<CallSpec> &calls, const Manifest &manifest, const EntrySpec &entry) {
+// `flags`: those that are read before, whose numbers follow each other in the order of the text.
+static void check(const std::vector<CallSpec> &calls, const Manifest &manifest, const EntrySpec &entry,
+                  int64_t &flags) {
   auto require = [&](bool holds, const char *why) {
     if (!holds)
       damaged("entry " + entry.name + ", calls", why);
@@ -73,15 +76,23 @@ void checkCalls(const std::vector<CallSpec> &calls, const Manifest &manifest, co
     size_t ids = call.kind == CallKind::Matmul ? manifest.matmuls.size()
                  : call.kind == CallKind::Collective || call.kind == CallKind::Start
                      ? manifest.collectives.size()
-                 : call.kind == CallKind::Pack ? manifest.params.size()
-                                               : 0;
+                 : call.kind == CallKind::Pack     ? manifest.params.size()
+                 : call.kind == CallKind::ReadFlag ? size_t(++flags)
+                                                   : 0;
     require(ids == 0 ? call.id == -1 : call.id >= 0 && call.id < int64_t(ids),
             "a number is none of its table");
     require(call.countNumber < int64_t(entry.counts.size()), "a loop runs as often as no count says");
+    require(call.flagNumber < flags, "a loop runs by a flag that nobody has read before");
     for (const CallSpec::Gives &gives : call.gives)
       require(gives.elements >= 0, "an array has fewer than no elements");
-    checkCalls(call.calls, manifest, entry);
+    check(call.calls, manifest, entry, flags);
   }
+}
+
+// Ids and numbers of counts and flags can be trusted after this.
+void checkCalls(const std::vector<CallSpec> &calls, const Manifest &manifest, const EntrySpec &entry) {
+  int64_t flags = 0;
+  check(calls, manifest, entry, flags);
 }
 
 } // namespace tessera::runtime

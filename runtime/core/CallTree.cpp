@@ -28,6 +28,8 @@ const char *callKindName(CallKind kind) {
     return "receive";
   case CallKind::Copy:
     return "copy";
+  case CallKind::ReadFlag:
+    return "read_flag";
   }
   return "";
 }
@@ -42,8 +44,13 @@ std::string CallSpec::operation(const Manifest &manifest) const {
 
 CallCursor::CallCursor(const std::vector<CallSpec> &calls, const std::vector<int64_t> &counts,
                        int64_t firstLayer)
-    : counts_(counts), firstLayer_(firstLayer), frames_{{&calls, 0, 0, 1, 1}} {
-  settle();
+    : counts_(counts), firstLayer_(firstLayer), frames_{{&calls, 0, 0, 1, 1}} {}
+
+void CallCursor::tellFlag(bool flag) {
+  auto number = size_t(last_->id);
+  if (flags_.size() <= number)
+    flags_.resize(number + 1);
+  flags_[number] = flag;
 }
 
 // Out of loops that have ended, into those that come next.
@@ -65,7 +72,8 @@ void CallCursor::settle() {
     if (next.kind != CallKind::Loop)
       return;
     int64_t count = next.countNumber < 0 ? next.count : counts_.at(size_t(next.countNumber));
-    if (count > 0 && !next.calls.empty())
+    bool runs = next.flagNumber < 0 || flags_.at(size_t(next.flagNumber)) == next.ifFlag;
+    if (runs && count > 0 && !next.calls.empty())
       frames_.push_back({&next.calls, 0, 0, count, next.step});
     else
       ++frame.at;
@@ -73,6 +81,7 @@ void CallCursor::settle() {
 }
 
 const CallSpec &CallCursor::next(CallKind kind) {
+  settle();
   Frame &frame = frames_.back();
   if (frame.at == frame.calls->size() || (*frame.calls)[frame.at].kind != kind)
     throw Error("cannot follow the program's calls", std::string("a ") + callKindName(kind),
@@ -83,7 +92,6 @@ const CallSpec &CallCursor::next(CallKind kind) {
   for (size_t i = 1; i < frames_.size(); ++i)
     indices_.push_back(frames_[i].index);
   ++frame.at;
-  settle();
   return *last_;
 }
 

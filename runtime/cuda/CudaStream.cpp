@@ -133,6 +133,7 @@ void CudaStream::wait(Event &event) {
 void CudaStream::synchronize() {
   if (device_.capturing())
     return device_.given(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "wait while an entry is recorded");
+  device_.noteHostWork("a number that it waits for");
   begin();
   device_.waitForStream(stream_);
 }

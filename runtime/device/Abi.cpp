@@ -137,6 +137,17 @@ void ts_event_wait(ts_rank *handle, int32_t stream, int32_t event) {
   guarded([&] { rank.stream(stream).wait(rank.event(event)); });
 }
 
+int64_t ts_read_flag(ts_rank *handle, int32_t, const void *flag) {
+  Rank &rank = Rank::of(handle);
+  int64_t value = 0;
+  observed(rank, {CallKind::ReadFlag}, [&](ObservedCall &call) {
+    char byte = 0;
+    rank.read(&byte, static_cast<const char *>(flag), 1);
+    call.flag = value = byte != 0;
+  });
+  return value;
+}
+
 void ts_copy(ts_rank *handle, int32_t stream, void *dst, const void *src, int64_t bytes) {
   Rank &rank = Rank::of(handle);
   observed(rank, {CallKind::Copy, -1, nullptr, nullptr, dst},

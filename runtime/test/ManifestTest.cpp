@@ -91,6 +91,32 @@ TEST(Manifest, NamesCalls) {
   expectRefusedIn(text, "\"step\": 2", "\"step\": 0", "stands still");
 }
 
+// Which of two loops runs is known once the flag is: whoever follows the calls says what was read.
+TEST(Manifest, NamesCallsOfTheBranchThatRuns) {
+  std::string text = tiny;
+  text.replace(text.find("\"inputs\""), 0, R"("calls": [
+      {"loop": 2, "calls": [
+        {"do": "read_flag", "id": 0},
+        {"loop": 1, "if": 0, "calls": [{"do": "launch", "kernel": "yes"}]},
+        {"do": "copy"},
+        {"loop": 1, "unless": 0, "calls": [{"do": "launch", "kernel": "no"}]}]}], )");
+  EntrySpec entry = Manifest::parse(text).entries[0];
+  const std::vector<int64_t> none;
+  CallCursor cursor(entry.calls, none);
+  for (bool flag : {true, false}) {
+    cursor.next(CallKind::ReadFlag);
+    cursor.tellFlag(flag);
+    if (flag)
+      EXPECT_EQ(cursor.next(CallKind::Launch).kernel, "yes");
+    cursor.next(CallKind::Copy);
+    if (!flag)
+      EXPECT_EQ(cursor.next(CallKind::Launch).kernel, "no");
+  }
+  EXPECT_THROW(cursor.next(CallKind::ReadFlag), Error);
+  expectRefusedIn(text, "read_flag\", \"id\": 0", "read_flag\", \"id\": 1", "a number is none of its table");
+  expectRefusedIn(text, "\"if\": 0", "\"if\": 1", "by a flag that nobody has read before");
+}
+
 // Counts of loops are data: what is outside of the bounds, or not given, must not reach generated code.
 TEST(Manifest, RefusesCountsOutsideTheirBounds) {
   std::string text = tiny;

@@ -34,7 +34,7 @@ def help_of(*words):
         sys.exit(f"{words} --help: {done.stderr}")
     if "Examples:\n  " not in done.stdout:
         sys.exit(f"{words} --help has no example")
-    same = [run(*words, "-h").stdout, run(*words, "help").stdout] + ([run(words[0], "help", *words[1:]).stdout] if words[0] == args.out else [])
+    same = [run(*words, "-h").stdout, run(*words, "help").stdout] + ([run(words[0], word, *words[1:]).stdout for word in ("help", "--help", "-h")] if words[0] == args.out else [])
     if any(text != done.stdout for text in same):
         sys.exit(f"{words}: -h and help say something else")
     return listed(done.stdout)

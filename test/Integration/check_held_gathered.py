@@ -59,8 +59,6 @@ def main():
         for weight in info["weights"]:
             if weight["name"] not in alone:
                 continue
-            if weight["name"] == "embedding" and not weight.get("held"):
-                continue  # looked up in after a gather: expanded at load (docs/Quantization.md)
             if weight.get("held") != alone[weight["name"]]["held"]:
                 sys.exit(f"on {mesh} {weight['name']} is held as {weight.get('held') or weight['stored']}, on one rank as {alone[weight['name']]['held']}")
             # Rows end in units of 16, columns within sub-blocks, layers in lines; types of layers may differ.

@@ -1,6 +1,9 @@
 // What is said to propagation changes no number: barriers, a group over two functions and one whose annotations clash, in loops and out of them.
 // RUN: llm-judge %s --runs=2 --entry='*' --pipeline="tessera-shard{}"
 // RUN: llm-judge %s --rung=binary
+// What passes warn of is said here, too; of the member that lies as its group there is nothing to say.
+// RUN: llm-judge %s --entry=f --pipeline="tessera-shard{}" 2>&1 | FileCheck %s --implicit-check-not=warning
+// CHECK: warning ({{.*}}): group 'clash' has members that are annotated differently
 dist.mesh @mesh = <["x"=2, "y"=3]>
 func.func @f(%x: tensor<5x7xf32> {graph.kind = #graph.kind<input>, graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{"x", ?}, {?}]>},
              %w: tensor<7x7xf32> {graph.kind = #graph.kind<input>, graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{?}, {"y"}]>})

@@ -3,6 +3,7 @@
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Execution/Compare.h"
+#include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Reference/Judge.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -176,8 +177,17 @@ FailureOr<unsigned> tessera::judgeProgram(ModuleOp before, const ProgramJudgemen
   llvm::raw_string_ostream pipelineErrors(pipelineError);
   if (failed(parsePassPipeline(judgement.pipeline, manager, pipelineErrors)))
     return fail("pipeline (" + judgement.pipeline + "): " + StringRef(pipelineError).rtrim());
-  if (failed(manager.run(*after)))
-    return failure();
+  { // errors are printed by themselves
+    ScopedDiagnosticHandler handler(before.getContext(), [&](Diagnostic &said) {
+      if (said.getSeverity() != DiagnosticSeverity::Warning || !judgement.everyResult)
+        return failure();
+      std::string where = describeLocation(said.getLocation());
+      llvm::errs() << "warning" << (where.empty() ? "" : " (" + where + ")") << ": " << said.str() << "\n";
+      return success();
+    });
+    if (failed(manager.run(*after)))
+      return failure();
+  }
   if (!judgement.breakOp.empty())
     applyBreak(*after, judgement.breakOp);
   if (judgement.print)

@@ -72,9 +72,18 @@ struct ExecutionJudgement {
 /// result is not finite. Nothing is compiled.
 Result<double> roundingError(mlir::ModuleOp step, const ExecutionJudgement &judgement);
 
+/// Choices of a program (of experts) that rounding to 16 bits may turn.
+struct TurnedChoices {
+  int64_t all = 0, close = 0;
+  double error = 0; ///< the largest of any output or state, as `relativeError`, in runs that take the close
+                    ///< ones either way, the closest one at least
+};
+
 /// Compiles a copy of `step`, runs it on its mesh and compares it with the interpreter on the module as it
-/// is. Failure where it does not compile or run.
-Result<std::vector<Difference>> judgeExecution(mlir::ModuleOp step, const ExecutionJudgement &judgement);
+/// is. Failure where it does not compile or run. Where close choices may turn by rounding, what both ways
+/// make is allowed. `turned`: filled of programs with 16-bit floats.
+Result<std::vector<Difference>> judgeExecution(mlir::ModuleOp step, const ExecutionJudgement &judgement,
+                                               TurnedChoices *turned = nullptr);
 
 } // namespace tessera
 #endif

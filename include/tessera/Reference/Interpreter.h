@@ -7,6 +7,7 @@
 #ifndef TESSERA_REFERENCE_INTERPRETER_H
 #define TESSERA_REFERENCE_INTERPRETER_H
 
+#include "tessera/Reference/CloseChoices.h"
 #include "tessera/Reference/ShardedShape.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,6 +20,8 @@ struct InterpreterOptions {
   /// Round every result to its element type, each element up or down at random, by this seed: how far
   /// rounding of whatever kind may carry the program (stochastic arithmetic, as CESTAC has it).
   std::optional<uint64_t> randomRounding = {};
+  /// Sees what `graph.top_k` chooses from; outlives the run.
+  CloseChoices *choices = nullptr;
   /// How many ranks run; 0: as `numRanks` finds. A part of a program may hold no value that says it.
   int64_t ranks = 0;
 };

@@ -22,7 +22,7 @@ namespace {
 struct Owner {
   int buffer = -1; ///< -1: unknown or nobody
   int port = -1;   ///< the runtime, there
-  int tag = -1;    ///< the item that wrote it
+  int tag = -1;    ///< the item that wrote it; below -1: one of several did
   bool operator==(const Owner &o) const { return buffer == o.buffer && port == o.port && tag == o.tag; }
   bool sameValue(const Owner &o) const { return buffer == o.buffer && port == o.port; }
 };
@@ -69,19 +69,6 @@ void assign(State &state, int64_t begin, int64_t end, Owner owner) {
   state[begin] = {end, owner};
 }
 
-/// What both states agree on: a byte that has another value in one of them belongs to nobody.
-State meet(const State &a, const State &b) {
-  State result;
-  auto x = a.begin(), y = b.begin();
-  while (x != a.end() && y != b.end()) {
-    int64_t begin = std::max(x->first, y->first), end = std::min(x->second.end, y->second.end);
-    if (begin < end && x->second.owner.sameValue(y->second.owner))
-      result[begin] = {end, x->second.owner};
-    (x->second.end < y->second.end ? x : y)++;
-  }
-  return result;
-}
-
 class Checker {
 public:
   explicit Checker(const ArenaProgram &program) : program(program) {}
@@ -111,18 +98,87 @@ private:
   }
   static std::string text(Range range) { return llvm::formatv("[{0}, {1})", range.begin, range.end); }
 
-  bool runItems(const std::vector<ArenaItem> &items) {
-    return llvm::all_of(items,
-                        [&](const ArenaItem &item) { return item.loop ? runLoop(item) : runOp(item); });
+  /// Of what one of these items wrote; the same number for the same set.
+  int tagOfEither(int a, int b) {
+    std::set<int> items = itemsOf(a), more = itemsOf(b);
+    items.insert(more.begin(), more.end());
+    auto [it, isNew] = numbers.try_emplace(items, -2 - int(either.size()));
+    if (isNew)
+      either.push_back(items);
+    return it->second;
+  }
+  std::set<int> itemsOf(int tag) const { return tag < -1 ? either[size_t(-2 - tag)] : std::set<int>{tag}; }
+  int oneOf(int tag) const { return *itemsOf(tag).rbegin(); }
+
+  /// What both states agree on: a byte that has another value in one of them belongs to nobody. Who reads
+  /// what is left reads what either item wrote.
+  State meet(const State &a, const State &b) {
+    State result;
+    auto x = a.begin(), y = b.begin();
+    while (x != a.end() && y != b.end()) {
+      int64_t begin = std::max(x->first, y->first), end = std::min(x->second.end, y->second.end);
+      const Owner &one = x->second.owner, &other = y->second.owner;
+      if (begin < end && one.sameValue(other)) {
+        result[begin] = {end, one};
+        if (one.tag != other.tag)
+          result[begin].owner.tag = tagOfEither(one.tag, other.tag);
+      }
+      (x->second.end < y->second.end ? x : y)++;
+    }
+    return result;
+  }
+
+  using Items = std::vector<ArenaItem>;
+
+  bool runItems(const Items &items) { return runItems(items, 0, items.size()); }
+  bool runItems(const Items &items, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const ArenaItem &item = items[i];
+      size_t other = item.loop ? otherOf(items, i) : end;
+      if (other < end ? !runChoice(items, i, other)
+          : item.loop ? !runLoop(item, item.loop->least)
+                      : !runOp(item))
+        return false;
+      if (other < end)
+        i = other;
+    }
+    return true;
+  }
+
+  //===- Choices ------------------------------------------------------------===//
+
+  /// The loop that runs where loop `number` does not; the number of items if there is none.
+  static size_t otherOf(const Items &items, size_t number) {
+    return size_t(std::find_if(items.begin() + ptrdiff_t(number), items.end(),
+                               [&](const ArenaItem &item) {
+                                 return item.loop && item.loop->other == items[number].tag;
+                               }) -
+                  items.begin());
+  }
+
+  /// Items first .. second, two loops of which one runs and what stands between them: each way from the same
+  /// state.
+  bool runChoice(const Items &items, size_t first, size_t second) {
+    State before = state;
+    auto flightsBefore = flights;
+    if (!runLoop(items[first], /*least=*/1) || !runItems(items, first + 1, second))
+      return false;
+    State taken = std::move(state);
+    state = std::move(before);
+    flights = std::move(flightsBefore);
+    if (!runItems(items, first + 1, second) || !runLoop(items[second], /*least=*/1))
+      return false;
+    state = meet(taken, state);
+    return true;
   }
 
   //===- Loops --------------------------------------------------------------===//
 
-  bool runLoop(const ArenaItem &item) {
+  bool runLoop(const ArenaItem &item, int64_t least) {
     const ArenaLoop &loop = *item.loop;
     std::optional<State> after; // over all counts that are possible so far
     auto mayEnd = [&] { after = after ? meet(*after, state) : state; };
-    if (loop.least <= 0)
+    if (least <= 0)
       mayEnd();
     size_t inFlight = flights.size();
     bool changesPlace = dependsOnIndex(loop.body, int(indices.size()));
@@ -139,7 +195,7 @@ private:
         return fail(flights.back().second.tag, -1, item.tag,
                     "is still at work when its iteration ends: nobody waits for it there");
       int64_t next = index + loop.step; // the counts index + 1 .. next end here
-      if (next >= loop.least)
+      if (next >= least)
         mayEnd();
       if (before && *before == state) { // and so will all iterations be
         mayEnd();
@@ -264,11 +320,10 @@ private:
       }
       const Owner &owner = it->second.owner;
       if (owner.port >= 0 ? !isPort(buffer, owner.port) : owner.buffer != buffer)
-        return fail(item.tag, number, owner.tag,
+        return fail(item.tag, number, oneOf(owner.tag),
                     llvm::formatv("reads bytes {0}, of which {1} have another value now", text(range),
                                   text({std::max(at, it->first), std::min(range.end, it->second.end), 0})));
-      if (owner.tag >= 0)
-        wasRead.insert(owner.tag);
+      wasRead.insert(owner.tag);
       at = it->second.end;
     }
     return true;
@@ -357,17 +412,19 @@ private:
                                    : program.buffers[size_t(owner.buffer)].offset == port.offset &&
                                          program.buffers[size_t(owner.buffer)].bytes == port.bytes;
         if (!own || (owner.port < 0 && first && !first->sameValue(owner)))
-          return fail(-1, int(i), owner.tag,
+          return fail(-1, int(i), oneOf(owner.tag),
                       llvm::formatv("returns bytes {0}, of which nobody has written [{1}, {2}) as that",
                                     text(range), std::max(at, it->first),
                                     std::min(range.end, it->second.end)));
         if (owner.port < 0)
           first = owner;
-        if (owner.tag >= 0)
-          wasRead.insert(owner.tag);
+        wasRead.insert(owner.tag);
         at = it->second.end;
       }
     }
+    for (auto [number, items] : llvm::enumerate(either))
+      if (wasRead.count(-2 - int(number)))
+        wasRead.insert(items.begin(), items.end());
     for (auto [tag, access] : written)
       if (!wasRead.count(tag))
         return fail(tag, access, -1, "writes what nobody reads");
@@ -379,6 +436,8 @@ private:
   llvm::SmallVector<int64_t, 2> indices;             ///< of the loops around, outermost first
   llvm::SmallVector<std::pair<int, Flight>> flights; ///< by token
   std::set<int> wasRead;                             ///< items
+  std::vector<std::set<int>> either;                 ///< items of tags below -1, from -2 down
+  std::map<std::set<int>, int> numbers;              ///< those tags
   std::set<std::pair<int, int>> written;             ///< items and accesses that write
   std::optional<ArenaViolation> violation;
 };

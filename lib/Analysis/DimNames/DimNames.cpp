@@ -48,6 +48,15 @@ void DimNames::give(Value value, ArrayRef<StringRef> names) {
       name = given;
 }
 
+/// A region that reads nothing from around it, and takes and yields a piece of each operand and result: their
+/// dimensions are called as those of the whole.
+static bool isProgramOfPieces(Operation *op) {
+  return op->getNumRegions() == 1 && op->hasTrait<OpTrait::IsIsolatedFromAbove>() &&
+         op->getRegion(0).hasOneBlock() && op->getRegion(0).getNumArguments() == op->getNumOperands() &&
+         op->getRegion(0).front().mightHaveTerminator() &&
+         op->getRegion(0).front().getTerminator()->getNumOperands() == op->getNumResults();
+}
+
 void DimNames::nameOp(Operation *op) {
   if (auto dims = op->getAttrOfType<ArrayAttr>("dims");
       dims && op->getNumResults() == 1 && llvm::all_of(dims, llvm::IsaPred<StringAttr>))
@@ -101,11 +110,20 @@ void DimNames::nameOp(Operation *op) {
   };
   if (flow)
     followEdges();
+  if (isProgramOfPieces(op))
+    for (auto [piece, whole] : llvm::zip_equal(op->getRegion(0).getArguments(), op->getOperands()))
+      if (Names names(this->names(whole)); !names.empty())
+        give(piece, names);
   for (Region &region : op->getRegions())
     for (Block &block : region)
       nameBlock(block);
   if (flow)
     followEdges();
+  if (isProgramOfPieces(op))
+    for (auto [whole, piece] :
+         llvm::zip_equal(op->getResults(), op->getRegion(0).front().getTerminator()->getOperands()))
+      if (Names names(this->names(piece)); !names.empty())
+        give(whole, names);
 }
 
 void DimNames::nameOperands(ModuleOp module) {
@@ -123,6 +141,11 @@ void DimNames::nameOperands(ModuleOp module) {
 void DimNames::nameOperandsIn(Region &region) {
   for (Block &block : llvm::reverse(region))
     for (Operation &op : llvm::reverse(block)) {
+      if (isProgramOfPieces(&op))
+        for (auto [piece, whole] :
+             llvm::zip_equal(op.getRegion(0).front().getTerminator()->getOperands(), op.getResults()))
+          if (Names called(names(whole)); !called.empty())
+            give(piece, called);
       for (Region &inner : op.getRegions())
         nameOperandsIn(inner);
       nameOperandsOf(&op);
@@ -151,6 +174,10 @@ void DimNames::nameOperandsOf(Operation *op) {
     if (Names made(names(op->getResult(0))); !made.empty()) // a collective, or a mask
       give(op->getOperand(0), made);
   }
+  if (isProgramOfPieces(op))
+    for (auto [piece, whole] : llvm::zip_equal(op->getRegion(0).getArguments(), op->getOperands()))
+      if (Names called(names(piece)); !called.empty())
+        give(whole, called);
   auto flow = dyn_cast<DataFlowOpInterface>(op);
   if (!flow)
     return;

@@ -24,6 +24,11 @@ json::Array ManifestWriter::callsJson(Block &block) {
                           {"calls", callsJson(loop.getBody().front())}};
       if (loop.getCall())
         call["count"] = int64_t(*loop.getCall());
+      if (auto [flag, isElse] = loop.getFlag(); flag) {
+        json::Object read;
+        flag.describeCall(read, *this);
+        call[isElse ? "unless" : "if"] = *read.getInteger("id");
+      }
       calls.push_back(std::move(call));
       continue;
     }

@@ -188,6 +188,8 @@ private:
     Value count = constant(loop.getCount());
     if (loop.getCall())
       count = LLVM::LoadOp::create(b, i64, gep(counts, 8 * int64_t(*loop.getCall())));
+    else if (loop.getNumber())
+      count = at(loop.getNumber());
     Block *body = b.createBlock(region, region->end(), {i64}, {loop.getLoc()});
     b.setInsertionPointToStart(body);
     Value index = body->getArgument(0);

@@ -185,6 +185,8 @@ private:
         continue;
       if (auto loop = dyn_cast<ForOp>(op))
         rewriteLoop(loop);
+      else if (auto flag = dyn_cast<ReadFlagOp>(op))
+        flag.getFlagMutable().assign(memory.lookup(flag.getFlag()));
       else if (isa<ParamOp, ExecViewOpInterface>(op))
         rewriteView(&op);
       else if (auto copy = dyn_cast<LaunchOp>(op); copy && buffers.isInPlace(copy))
@@ -295,8 +297,9 @@ private:
     loop.getYield()->setOperands({});
 
     builder.setInsertionPoint(loop);
-    auto bare = ForOp::create(builder, loc, TypeRange(), loop.getCount(), loop.getStep(), ValueRange());
-    bare->setAttrs(loop->getAttrDictionary());
+    auto bare = ForOp::create(builder, loc, TypeRange(), loop.getCountAttr(), loop.getStepAttr(),
+                              loop.getCallAttr(), loop.getLeastAttr(), ValueRange(), loop.getNumber());
+    bare->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
     bare.getBody().takeBody(loop.getBody());
     loops.push_back({bare, loop});
     dead.push_back(loop);

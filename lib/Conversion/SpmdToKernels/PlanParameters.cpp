@@ -1,8 +1,8 @@
 //===- PlanParameters.cpp - which weights are packed for matmul -------------===//
 //
 // A parameter that every reader in the module can read packed (a product, or a table of rows beside one: tied
-// embeddings) is held packed, once. So is one that is gathered, if it is in blocks and whoever reads what is
-// gathered can read those. Everything else is a plain array.
+// embeddings) is held packed, once. So is one that is gathered, or that rows are only looked up in, if it is
+// in blocks and all readers can read those. Everything else is a plain array.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,10 +38,15 @@ void collectUses(const Lowering &lowering, Value value, SmallVectorImpl<OpOperan
   }
 }
 
-/// Number of output dimensions if all uses agree to read the parameter as a packed [out..., in...] matrix.
-std::optional<int64_t> packedOutDims(const Lowering &lowering, Parameter &parameter) {
-  std::optional<int64_t> outDims;
-  bool profits = false;
+/// How all readers take a parameter.
+struct Packing {
+  int64_t outDims = 0;  ///< of the packed [out..., in...] matrix
+  bool profits = false; ///< packed floats are better than a plain array, too
+};
+
+/// If all uses agree to read the parameter as a packed matrix.
+std::optional<Packing> packingOf(const Lowering &lowering, Parameter &parameter) {
+  std::optional<Packing> packing;
   // An update gives all of it a new value, which is plain.
   for (BlockArgument arg : parameter.args) {
     auto func = cast<func::FuncOp>(arg.getOwner()->getParentOp());
@@ -60,15 +65,14 @@ std::optional<int64_t> packedOutDims(const Lowering &lowering, Parameter &parame
     for (OpOperand *use : uses) {
       const LibraryForm *reader = lowering.formOf(use->getOwner());
       std::optional<PackedUse> packed = reader ? reader->packedUse(*use) : std::nullopt;
-      if (!packed || (outDims && *outDims != packed->outDims))
+      if (!packed || (packing && packing->outDims != packed->outDims))
         return std::nullopt;
       if (use->get().getDefiningOp<dist::AllGatherOp>() && !packed->gathered)
         return std::nullopt;
-      outDims = packed->outDims;
-      profits |= packed->profits;
+      packing = Packing{packed->outDims, packed->profits || (packing && packing->profits)};
     }
   }
-  return profits ? outDims : std::nullopt;
+  return packing;
 }
 
 /// Bytes from a layer of a plain stack to the next, where the target wants more than a layer has; else 0.
@@ -120,17 +124,16 @@ LogicalResult planParameters(Lowering &lowering) {
     parameter.op->setAttr(exec::kLocalTypeAttr, TypeAttr::get(plainType(type)));
     if (auto sharding = dist::getShardingAttr(type))
       parameter.op->setAttr(exec::kShardingAttr, sharding);
-    if (std::optional<int64_t> outDims = packedOutDims(lowering, parameter)) {
-      parameter.op->setAttr(exec::kPackAttr, builder.getI64IntegerAttr(*outDims));
-      if (failed(holdBlocks(lowering, parameter.op, *outDims)))
+    if (std::optional<Packing> packing = packingOf(lowering, parameter)) {
+      parameter.op->setAttr(exec::kPackAttr, builder.getI64IntegerAttr(packing->outDims));
+      if (failed(holdBlocks(lowering, parameter.op, packing->outDims)))
         return failure();
-      if (parameter.gathers.empty())
-        continue;
-      if (parameter.op->hasAttr(exec::kHeldAttr)) {
+      bool inBlocks = parameter.op->hasAttr(exec::kHeldAttr);
+      if (inBlocks && !parameter.gathers.empty())
         gatherPieces(lowering, parameter.op, parameter.gathers);
+      if (inBlocks || (packing->profits && parameter.gathers.empty()))
         continue;
-      }
-      parameter.op->removeAttr(exec::kPackAttr); // floats are gathered as they lie
+      parameter.op->removeAttr(exec::kPackAttr); // floats are looked up in, and gathered, as they lie
     }
     if (int64_t apart = alignedLayer(lowering, parameter); apart != 0)
       parameter.op->setAttr(exec::kLayerBytesAttr, builder.getI64IntegerAttr(apart));

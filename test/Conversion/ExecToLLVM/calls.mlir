@@ -17,6 +17,10 @@ module attributes {exec.arena_bytes = 4096 : i64} {
   // CHECK-SAME: \22count\22:0,\22loop\22:6,\22step\22:2}
   // The innermost iteration comes first; what stands in no loop has its number. A copy has no name: makers of many values say what it is for.
   // CHECK-SAME: {\22at\22:{{\[\[}}\22layer\22,0,2],[\22micro-batch\22,1,0]],\22do\22:\22copy\22}
+  // A flag has its number in the entry, and says which of two loops runs.
+  // CHECK-SAME: {\22do\22:\22read_flag\22,\22id\22:0},{\22do\22:\22read_flag\22,\22id\22:1}
+  // CHECK-SAME: {\22calls\22:[{\22do\22:\22copy\22}],\22if\22:1,\22loop\22:1,\22step\22:1}
+  // CHECK-SAME: {\22calls\22:[],\22loop\22:1,\22step\22:1,\22unless\22:1}
   func.func @f() attributes {exec.entry} {
     %a = exec.buffer at 0 : memref<4xf32>
     %stack = exec.buffer at 64 : memref<6x4xf32>
@@ -27,6 +31,15 @@ module attributes {exec.arena_bytes = 4096 : i64} {
     }
     %b = exec.buffer at 512 : memref<4xf32>
     exec.copy %a to %b : memref<4xf32>, memref<4xf32> loc(#outer)
+    %c = exec.buffer at 1024 : memref<i1>
+    %other = exec.read_flag %c : memref<i1>
+    %flag = exec.read_flag %c : memref<i1>
+    %rest = exec.index_offset %flag, 1 reverse
+    exec.for %i = number(%flag) in 0 to 1 step 1 {
+      exec.copy %a to %b : memref<4xf32>, memref<4xf32>
+    }
+    exec.for %i = number(%rest) in 0 to 1 step 1 {
+    }
     return
   }
 }

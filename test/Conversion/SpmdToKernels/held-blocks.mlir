@@ -8,8 +8,12 @@
 // CHECK-NOT: exec.held
 // CHECK: graph.parameter @part
 // CHECK-NOT: exec.held
-// CHECK: graph.parameter @table
-// CHECK-NOT: exec.held
+// Rows are only looked up in it, as where the head has a matrix of its own; floats would lie plain.
+// CHECK: graph.parameter @table {{.*}}exec.held = ["Q8_0"], {{.*}}exec.pack = 1
+// CHECK: graph.parameter @floats
+// CHECK-NOT: exec.pack
+// CHECK-LABEL: func.func @step
+// CHECK: exec.gather_packed @table
 graph.parameter @rows : tensor<32x32xf32> from [#graph.source<"a", file = [32, 32]>] {graph.held = ["Q8_0"]}
 // Rows change places, and are rows all the same.
 graph.parameter @heads : tensor<2x16x32xf32> from [#graph.source<"b", file = [32, 32], reshape = [2, 8, 2, 32], permute = [0, 2, 1, 3]>] {graph.held = ["Q4_1"]}
@@ -17,7 +21,9 @@ graph.parameter @turned : tensor<32x32xf32> from [#graph.source<"c", file = [32,
 // A fraction of a block.
 graph.parameter @part : tensor<32x32xf32> from [#graph.source<"d", file = [32, 32]>] {graph.held = ["Q4_K"]}
 graph.parameter @table : tensor<32x32xf32> from [#graph.source<"e", file = [32, 32]>] {graph.held = ["Q8_0"]}
+graph.parameter @floats : tensor<32x32xf32> from [#graph.source<"f", file = [32, 32]>]
 func.func @step(%ids: tensor<1x4xi32> {graph.kind = #graph.kind<input>, graph.name = "tokens"},
+    %floats: tensor<32x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "floats"},
     %rows: tensor<32x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "rows"},
     %heads: tensor<2x16x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "heads"},
     %turned: tensor<32x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "turned"},
@@ -25,7 +31,9 @@ func.func @step(%ids: tensor<1x4xi32> {graph.kind = #graph.kind<input>, graph.na
     %table: tensor<32x32xf32> {graph.kind = #graph.kind<parameter>, graph.name = "table"})
     -> (tensor<1x4x2x16xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
   %0 = graph.embedding %table, %ids : (tensor<32x32xf32>, tensor<1x4xi32>) -> tensor<1x4x32xf32>
-  %1 = graph.linear %0, %rows contract = 1 : (tensor<1x4x32xf32>, tensor<32x32xf32>) -> tensor<1x4x32xf32>
+  %other = graph.embedding %floats, %ids : (tensor<32x32xf32>, tensor<1x4xi32>) -> tensor<1x4x32xf32>
+  %both = graph.add %0, %other : (tensor<1x4x32xf32>, tensor<1x4x32xf32>) -> tensor<1x4x32xf32>
+  %1 = graph.linear %both, %rows contract = 1 : (tensor<1x4x32xf32>, tensor<32x32xf32>) -> tensor<1x4x32xf32>
   %2 = graph.linear %1, %turned contract = 1 : (tensor<1x4x32xf32>, tensor<32x32xf32>) -> tensor<1x4x32xf32>
   %3 = graph.linear %2, %part contract = 1 : (tensor<1x4x32xf32>, tensor<32x32xf32>) -> tensor<1x4x32xf32>
   %4 = graph.linear %3, %heads contract = 1 : (tensor<1x4x32xf32>, tensor<2x16x32xf32>) -> tensor<1x4x2x16xf32>

@@ -160,6 +160,54 @@ func.func @f() {
 
 // -----
 
+func.func @f(%n: index) {
+  // expected-error @+1 {{runs as often as a number says that is no flag}}
+  exec.for %i = number(%n) in 0 to 1 step 1 {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: tensor<i1>) {
+  %n = exec.read_flag %c : tensor<i1>
+  // expected-error @+1 {{runs as often as a number says that is no flag}}
+  exec.for %i = number(%n) in 0 to 3 step 1 {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: tensor<i1>) {
+  %n = exec.read_flag %c : tensor<i1>
+  %m = exec.index_offset %n, 1
+  // expected-error @+1 {{runs as often as a number says that is no flag}}
+  exec.for %i = number(%m) in 0 to 1 step 1 {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: tensor<2xi1>) {
+  // expected-error @+1 {{reads 'tensor<2xi1>', expected one i1}}
+  %n = exec.read_flag %c : tensor<2xi1>
+  return
+}
+
+// -----
+
+module attributes {exec.streams = ["compute", "communication"]} {
+func.func @f(%c: memref<i1>) {
+  // expected-error @+1 {{is given to stream 1, but the host waits for stream 0}}
+  %n = exec.read_flag %c stream 1 : memref<i1>
+  return
+}
+}
+
+// -----
+
 func.func @f() {
   // expected-error @+1 {{takes count -1 of the call; they begin at 0}}
   exec.for %i = call[-1] in 0 to 3 step 1 {

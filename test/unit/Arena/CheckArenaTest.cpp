@@ -158,6 +158,32 @@ TEST(CheckArena, ALoopMayEndAfterItsFewestIterations) {
   EXPECT_EQ(p.check(), "");
 }
 
+// Of two loops one runs: each writes the output, or keeps a value in a place that the other one uses.
+TEST(CheckArena, OneOfTwoBranchesRuns) {
+  auto program = [](int first, int second, bool isChoice) {
+    Program p(3);
+    ArenaItem taken = p.loop(0, 1), other = p.loop(0, 1);
+    other.loop->other = isChoice ? taken.tag : -1;
+    taken.loop->body.push_back(p.op(0, 2));
+    taken.loop->body.push_back(p.op(2, first));
+    other.loop->body.push_back(p.op(0, second));
+    p.items.push_back(std::move(taken));
+    p.items.push_back(std::move(other));
+    return p;
+  };
+  EXPECT_EQ(program(1, 1, true).check(), "");
+  const std::string missing = "-1 returns bytes [64, 128), of which nobody has written [64, 128)";
+  EXPECT_EQ(program(1, 1, false).check(), missing); // neither may have run
+  Program p = program(1, 2, true);                  // the second branch does not make it
+  EXPECT_EQ(p.check(), missing);
+  p = program(1, 1, true); // it reads what is made in the first one alone
+  p.items[1].loop->body[0].op.accesses[0].buffer = 2;
+  EXPECT_EQ(p.check(), "4 reads bytes [128, 192), of which nobody has written [128, 192)");
+  p = program(1, 1, true); // what it makes for nobody, though the first one's value is read
+  p.items[1].loop->body.push_back(p.op(0, 2));
+  EXPECT_EQ(p.check(), "5 writes what nobody reads");
+}
+
 // A loop whose iterations are alike is not run to its end, or this test would not end.
 TEST(CheckArena, EqualIterationsAreRunUntilNothingChanges) {
   Program p(3);

@@ -88,11 +88,13 @@ private:
 
 /// How one op may run, whoever asks.
 struct Way {
-  std::vector<Sharding> operands;
-  Sharding result;
+  std::vector<int> operands; ///< shardings, by number
+  int result;
   double work;
 };
 
+/// All assignments of axes to factors, in all orders, with all sums that could stay open, one op after the
+/// other.
 class Enumeration {
 public:
   Enumeration(const PlacementProgram &program, ReshardCosts &costs) : program(program), costs(costs) {
@@ -101,21 +103,44 @@ public:
         if (!llvm::is_contained(axes, axis))
           axes.push_back(axis);
     };
-    for (const ProgramOp &op : program.ops)
-      for (int operand : op.operands)
-        take(program.values[size_t(operand)].sharding);
+    for (const ProgramValue &value : program.values)
+      take(value.sharding);
     for (const ProgramUse &use : program.uses)
       take(use.sharding);
+    for (const ProgramValue &value : program.values)
+      made.push_back(value.fixed ? numberOf(value.sharding) : -1);
+    read.resize(program.values.size());
     for (const ProgramOp &op : program.ops)
       ways.push_back(allWays(op));
-    chosen.resize(program.ops.size());
+    chosen.resize(ways.size());
+    rest.assign(ways.size() + 1, 0);
+    for (size_t op = ways.size(); op-- > 0;)
+      rest[op] = rest[op + 1] +
+                 std::min_element(ways[op].begin(), ways[op].end(), [](const Way &a, const Way &b) {
+                   return a.work < b.work;
+                 })->work;
+    for (const ProgramUse &use : program.uses)
+      uses.push_back({use.value, numberOf(use.sharding)});
+    times.resize(program.values.size(), std::vector<double>(shardings.size() * shardings.size(), -1));
+    floors = times;
   }
-  double least() {
-    best = INFINITY;
+
+  /// The least time; `most` if none takes less.
+  double least(double most) {
+    best = most;
     visit(0, 0);
     return best;
   }
+  /// Assignments of axes, whatever sums stay open.
   double count() const {
+    double product = 1;
+    for (double number : assignments)
+      product *= number;
+    return product;
+  }
+
+  /// With all those sums.
+  double countWays() const {
     double product = 1;
     for (const auto &list : ways)
       product *= double(list.size());
@@ -124,27 +149,37 @@ public:
 
   /// Bytes that a rank has at once, at most, and the least time of all assignments that have so many.
   std::map<double, double> timesOfBytes() {
-    std::map<double, double> times;
-    forEach(0, times);
-    return times;
+    std::map<double, double> least;
+    forEach(0, 0, least);
+    return least;
   }
 
 private:
-  void forEach(size_t op, std::map<double, double> &times) {
-    if (op == ways.size()) {
-      double time = 0;
-      for (const Way *way : chosen)
-        time += way->work;
-      for (size_t value = 0; value < program.values.size(); ++value)
-        time += timeOf(value);
-      double &least = times.try_emplace(bytes(), INFINITY).first->second;
-      least = std::min(least, time);
+  /// Every assignment: the least time for each number of bytes.
+  void forEach(size_t i, double time, std::map<double, double> &least) {
+    if (i == ways.size()) {
+      double &known = least.try_emplace(bytes(), INFINITY).first->second;
+      known = std::min(known, time);
       return;
     }
-    for (const Way &way : ways[op]) {
-      chosen[op] = &way;
-      forEach(op + 1, times);
+    for (const Way &way : ways[i]) {
+      const double sum = time + way.work + addedBy(i, way, /*exactly=*/true);
+      choose(i, way);
+      forEach(i + 1, sum, least);
+      leave(i);
     }
+  }
+
+  void choose(size_t i, const Way &way) {
+    const ProgramOp &op = program.ops[i];
+    chosen[i] = &way;
+    made[size_t(op.results.front())] = way.result;
+    for (auto [value, to] : llvm::zip(op.operands, way.operands))
+      read[size_t(value)].push_back(to);
+  }
+  void leave(size_t i) {
+    for (int value : program.ops[i].operands)
+      read[size_t(value)].pop_back();
   }
 
   /// While each op runs, and behind the last: every form of a value that was made by then, is being made, or
@@ -155,16 +190,16 @@ private:
     for (int now = 0; now <= end; ++now) {
       double sum = 0;
       for (int value = 0; value < int(program.values.size()); ++value) {
-        const Sharding *made = &program.values[size_t(value)].sharding;
+        const Sharding *whole = &program.values[size_t(value)].sharding;
         int maker = -1;
         std::vector<std::pair<const Sharding *, int>> reads;
         for (int op = 0; op < end; ++op) {
           if (program.ops[size_t(op)].results.front() == value)
-            made = &chosen[size_t(op)]->result, maker = op;
+            whole = &shardings[size_t(chosen[size_t(op)]->result)], maker = op;
           for (auto [operand, sharding] :
                llvm::zip(program.ops[size_t(op)].operands, chosen[size_t(op)]->operands))
             if (operand == value)
-              reads.push_back({&sharding, op});
+              reads.push_back({&shardings[size_t(sharding)], op});
         }
         for (const ProgramUse &use : program.uses)
           if (use.value == value)
@@ -179,7 +214,7 @@ private:
           auto isForm = [&](const auto &other) { return other.first->samePlacement(form); };
           auto first = llvm::find_if(reads, isForm);
           bool isFirst = first == reads.begin() + ptrdiff_t(i);
-          if (read.first->samePlacement(*made)) {
+          if (read.first->samePlacement(*whole)) {
             isRead |= read.second >= now;
           } else if (isFirst) {
             isRead |= read.second >= now; // to be resharded
@@ -187,7 +222,7 @@ private:
             sum += read.second <= now && now <= last ? part(*read.first) : 0;
           }
         }
-        sum += maker >= 0 && maker <= now && isRead ? part(*made) : 0;
+        sum += maker >= 0 && maker <= now && isRead ? part(*whole) : 0;
       }
       most = std::max(most, sum);
     }
@@ -197,9 +232,12 @@ private:
   std::vector<Way> allWays(const ProgramOp &op) {
     std::vector<Way> result;
     std::vector<AxisList> lists(op.rule.factors.size());
+    assignments.push_back(0);
     auto place = [&](auto &self, size_t axis) -> void {
-      if (axis == axes.size())
+      if (axis == axes.size()) {
+        ++assignments.back();
         return addWays(op, lists, result);
+      }
       self(self, axis + 1);
       for (AxisList &list : lists)
         for (size_t at = 0; at <= list.size(); ++at) {
@@ -210,6 +248,14 @@ private:
     };
     place(place, 0);
     return result;
+  }
+
+  int numberOf(const Sharding &sharding) {
+    std::string text = toString(sharding, costs.mesh);
+    auto [it, isNew] = numbers.try_emplace(text, int(shardings.size()));
+    if (isNew)
+      shardings.push_back(sharding);
+    return it->second;
   }
 
   void addWays(const ProgramOp &op, const std::vector<AxisList> &lists, std::vector<Way> &to) {
@@ -227,86 +273,103 @@ private:
       if (factor.kind == FactorKind::Reduction)
         sums.append(list.begin(), list.end());
     }
-    Way way;
-    way.work = workTime(costs.machine, op.type, op.flops, op.bytes, 1 / ranks);
-    for (const TensorFactors &tensor : op.rule.operands)
-      way.operands.push_back(shardingOf(tensor));
-    Sharding result = shardingOf(op.rule.results.front());
-    auto take = [&](Way taken, AxisList partial) {
-      llvm::sort(partial);
-      taken.result = result;
-      taken.result.partial = partial;
-      taken.result.partialKind = partial.empty() ? PartialKind::None : PartialKind::Sum;
-      to.push_back(std::move(taken));
+    double work = workTime(costs.machine, op.type, op.flops, op.bytes, 1 / ranks);
+    auto take = [&](const AxisList &open, llvm::ArrayRef<int> group) {
+      Way way = {{}, 0, work};
+      auto add = [&](const TensorFactors &tensor, AxisList partial) {
+        Sharding sharding = shardingOf(tensor);
+        llvm::sort(partial);
+        sharding.partial = partial;
+        sharding.partialKind = partial.empty() ? PartialKind::None : PartialKind::Sum;
+        return numberOf(sharding);
+      };
+      for (auto [o, tensor] : llvm::enumerate(op.rule.operands))
+        way.operands.push_back(add(tensor, llvm::is_contained(group, int(o)) ? open : AxisList()));
+      AxisList all = sums;
+      all.append(open.begin(), open.end());
+      way.result = add(op.rule.results.front(), all);
+      to.push_back(std::move(way));
     };
-    take(way, sums);
+    take({}, {});
     // Every sum over idle axes, in every group of operands that it could be kept open in.
     for (unsigned set = 1; set < 1u << axes.size(); ++set) {
       AxisList open;
       for (auto [i, axis] : llvm::enumerate(axes))
         if (set & 1u << i)
           open.push_back(axis);
-      if (llvm::any_of(open, [&](const AxisRef &axis) { return llvm::is_contained(used, axis); }))
-        continue;
-      for (const auto &group : op.rule.linear) {
-        Way kept = way;
-        for (int operand : group) {
-          kept.operands[size_t(operand)].partial = open;
-          kept.operands[size_t(operand)].partialKind = PartialKind::Sum;
-        }
-        AxisList all = sums;
-        all.append(open.begin(), open.end());
-        take(std::move(kept), all);
-      }
+      if (llvm::none_of(open, [&](const AxisRef &axis) { return llvm::is_contained(used, axis); }))
+        for (const auto &group : op.rule.linear)
+          take(open, group);
     }
   }
 
-  /// What comes of the values that op `last` was the last one to read or make.
-  double timeOf(size_t value) {
-    const Sharding *made = &program.values[value].sharding;
-    std::vector<const Sharding *> needed;
-    auto need = [&](const Sharding &sharding) {
-      if (llvm::none_of(needed, [&](const Sharding *other) { return other->samePlacement(sharding); }))
-        needed.push_back(&sharding);
-    };
-    for (auto [op, way] : llvm::zip(program.ops, chosen)) {
-      if (op.results.front() == int(value))
-        made = &way->result;
-      for (auto [operand, sharding] : llvm::zip(op.operands, way->operands))
-        if (operand == int(value))
-          need(sharding);
-    }
-    for (const ProgramUse &use : program.uses)
-      if (use.value == int(value))
-        need(use.sharding);
-    double time = 0;
-    for (const Sharding *to : needed) {
-      auto &cost = costs.reshard(program.values[value].shape, 4, *made, *to);
-      time += cost.possible ? cost.time : INFINITY;
-    }
+  /// At least, as the floor says, or exactly.
+  double timeOf(int value, int from, int to, bool exactly) {
+    if (from == to)
+      return 0;
+    size_t at = size_t(from) * shardings.size() + size_t(to);
+    double &floor = floors[size_t(value)][at], &time = times[size_t(value)][at];
+    if (time >= 0 || (floor >= 0 && !exactly))
+      return time >= 0 ? time : floor;
+    auto &shape = program.values[size_t(value)].shape;
+    const Sharding &source = shardings[size_t(from)], &target = shardings[size_t(to)];
+    floor = costs.floor(shape, 4, source, target);
+    if (!exactly)
+      return floor;
+    auto &cost = costs.reshard(shape, 4, source, target);
+    time = cost.possible ? cost.time : INFINITY;
+    EXPECT_LE(floor, time * (1 + 1e-9)) << toString(source, costs.mesh) << " to "
+                                        << toString(target, costs.mesh);
     return time;
   }
 
-  void visit(size_t op, double time) {
-    if (time >= best)
-      return;
-    if (op == ways.size()) {
-      for (size_t value = 0; value < program.values.size(); ++value)
-        time += timeOf(value);
+  /// What the op's way adds for its operands and, where it is needed outside, its result.
+  double addedBy(size_t i, const Way &way, bool exactly) {
+    const ProgramOp &op = program.ops[i];
+    double time = 0;
+    llvm::SmallVector<std::pair<int, int>, 2> own;
+    for (auto [value, to] : llvm::zip(op.operands, way.operands))
+      if (!llvm::is_contained(read[size_t(value)], to) && !llvm::is_contained(own, std::make_pair(value, to))) {
+        own.push_back({value, to});
+        time += timeOf(value, made[size_t(value)], to, exactly);
+      }
+    for (auto &[value, to] : uses)
+      if (value == op.results.front())
+        time += timeOf(value, way.result, to, exactly);
+    return time;
+  }
+
+  void visit(size_t i, double time) {
+    if (i == ways.size()) {
       best = std::min(best, time);
       return;
     }
-    for (const Way &way : ways[op]) {
-      chosen[op] = &way;
-      visit(op + 1, time + way.work);
+    for (const Way &way : ways[i]) {
+      double sum = time + way.work;
+      if (sum + rest[i + 1] + addedBy(i, way, /*exactly=*/false) >= best)
+        continue;
+      sum += addedBy(i, way, /*exactly=*/true);
+      if (sum + rest[i + 1] >= best)
+        continue;
+      choose(i, way);
+      visit(i + 1, sum);
+      leave(i);
     }
   }
 
   const PlacementProgram &program;
   ReshardCosts &costs;
   AxisList axes; ///< that something lies over
+  std::vector<double> assignments;
+  std::map<std::string, int> numbers;
+  std::vector<Sharding> shardings;
+  std::vector<std::pair<int, int>> uses;          ///< value and sharding
+  std::vector<std::vector<double>> times, floors; ///< of values: from each sharding to each; below 0: not known
   std::vector<std::vector<Way>> ways;
+  std::vector<double> rest; ///< least work of an op and those behind it
+  std::vector<int> made;    ///< of values
   std::vector<const Way *> chosen;
+  std::vector<std::vector<int>> read;
   double best = INFINITY;
 };
 } // namespace tessera

@@ -2,6 +2,7 @@
 #include "ExecuteHarness.h"
 
 #include "tessera/Dialect/Exec/IR/Exec.h"
+#include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Execution/Compare.h"
 
 #include "mlir/Parser/Parser.h"
@@ -199,4 +200,40 @@ TEST_F(CompareTest, CopiesOfOneElementAreTheSameOnAllRanks) {
   EXPECT_EQ(broken, 1);
   ASSERT_FALSE(differences);
   EXPECT_EQ(differences.failure().what, "ranks disagree");
+}
+
+// Of each row the larger of x and x * factor is looked up, on the machine the smaller one. In 16 bits it may
+// be either where they are as close as rounding brings them.
+TEST_F(CompareTest, AChoiceThatRoundingMayTurnMayBeEither) {
+  auto judge = [&](const std::string &factor, TurnedChoices &turned) {
+    auto module = parseSourceString<ModuleOp>(
+        R"(func.func @f(%x: tensor<8x1xbf16> {graph.kind = #graph.kind<input>, graph.name = "x"},
+                        %table: tensor<2x4xf32> {graph.kind = #graph.kind<input>, graph.name = "table"}) -> tensor<8x1x4xf32> {
+          %factors = graph.constant dense<[[1.0, )" +
+            factor + R"(]]> : tensor<1x2xbf16> : tensor<1x2xbf16>
+          %keys = graph.mul %x, %factors : (tensor<8x1xbf16>, tensor<1x2xbf16>) -> tensor<8x2xbf16>
+          %values, %ids = graph.top_k %keys : (tensor<8x2xbf16>) -> (tensor<8x1xbf16>, tensor<8x1xi32>)
+          %y = graph.embedding %table, %ids : (tensor<2x4xf32>, tensor<8x1xi32>) -> tensor<8x1x4xf32>
+          return %y : tensor<8x1x4xf32>
+        })",
+        context.get());
+    EXPECT_TRUE(module);
+    ExecutionJudgement judgement;
+    judgement.execution.onSpmd = [](ModuleOp spmd) {
+      spmd.walk([](graph::TopKOp op) {
+        OpBuilder b(op);
+        op->setOperand(0, graph::NegOp::create(b, op.getLoc(), op.getInput().getType(), op.getInput()));
+      });
+    };
+    Result<std::vector<Difference>> differences = judgeExecution(*module, judgement, &turned);
+    EXPECT_TRUE(differences) << differences.failure().message();
+    return differences && llvm::any_of(*differences, [](const Difference &d) { return d.tooLarge(); });
+  };
+  TurnedChoices close, apart;
+  EXPECT_FALSE(judge("1.0078125", close));
+  EXPECT_TRUE(judge("2.0", apart));
+  EXPECT_EQ(close.all, 16); // two calls
+  EXPECT_GE(close.close, 12) << "at random no rounding moves a row";
+  EXPECT_EQ(apart.close, 0);
+  EXPECT_GT(apart.error, 0.1) << "the closest choice is turned, for who has to know what that makes";
 }

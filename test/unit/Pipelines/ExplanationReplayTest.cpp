@@ -2,6 +2,7 @@
 // from one to the other, what is said to have caused it makes it go when it is taken away, and what is
 // suggested sends the bytes that were predicted.
 #include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Dist/IR/PropagationOps.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
@@ -63,6 +64,10 @@ public:
     while (true) {
       if (auto argument = dyn_cast<BlockArgument>(value)) {
         Operation *parent = argument.getOwner()->getParentOp();
+        if (auto region = dyn_cast<dist::ManualComputationOp>(parent)) {
+          value = region.getInputs()[argument.getArgNumber()];
+          continue;
+        }
         auto flow = dyn_cast<DataFlowOpInterface>(parent);
         Value stack;
         if (flow)
@@ -139,10 +144,41 @@ int64_t sumOf(const std::vector<StepTotals> &steps) {
   return bytes;
 }
 
+/// Changes how a region's operands or results are said to lie.
+void changeBoundary(dist::ManualComputationOp region, bool isOperand, size_t number,
+                    llvm::function_ref<void(Sharding &)> change) {
+  const Mesh mesh = dist::getMesh(region->getParentOfType<ModuleOp>()).getMesh().toMesh();
+  SmallVector<Attribute> list((isOperand ? *region.getInShardings() : *region.getOutShardings()).getValue());
+  Sharding sharding = cast<dist::ShardingAttr>(list[number]).toSharding(mesh);
+  change(sharding);
+  list[number] = dist::ShardingAttr::get(region.getContext(), "mesh", sharding, mesh);
+  auto changed = ArrayAttr::get(region.getContext(), list);
+  isOperand ? region.setInShardingsAttr(changed) : region.setOutShardingsAttr(changed);
+}
+
+dist::ManualComputationOp regionAt(ModuleOp step, const std::string &where) {
+  return dyn_cast_or_null<dist::ManualComputationOp>(Program(step).opAt(where));
+}
+
 /// Takes what the explanation names out of the program; whether it was there.
 bool takeOut(ModuleOp step, const SaidSharding &said) {
   StringRef what = said.what;
   bool found = false;
+  if (what.consume_back(" of manual_computation")) {
+    auto [side, number] = what.split(' ');
+    dist::ManualComputationOp region = regionAt(step, said.where);
+    if (!region)
+      return false;
+    const Mesh mesh = dist::getMesh(step).getMesh().toMesh();
+    const AxisList manual = region.getManualAxes(mesh);
+    changeBoundary(region, side == "operand", size_t(std::stoul(number.str())), [&](Sharding &sharding) {
+      for (DimSharding &dim : sharding.dims) {
+        llvm::erase_if(dim.axes, [&](const AxisRef &axis) { return !llvm::is_contained(manual, axis); });
+        dim.open = true;
+      }
+    });
+    return true;
+  }
   if (what.starts_with("the pin of ")) {
     SmallVector<dist::ConstraintOp> pins;
     step.walk([&](dist::ConstraintOp pin) {
@@ -224,6 +260,8 @@ private:
 
   /// Without what is named the collective is gone, and as many bytes are sent as was said.
   void checkRemoval(const CollectiveExplanation &collective) {
+    if (StringRef(collective.why).starts_with("manual_computation yields"))
+      return checkYielded(collective);
     ASSERT_FALSE(collective.searchEnded);
     ASSERT_TRUE(collective.remove);
     EXPECT_TRUE(collective.remove->items.empty()) << collective.remove->items;
@@ -236,6 +274,21 @@ private:
     EXPECT_LT(after.kinds[kind], before.kinds[kind]);
     EXPECT_EQ(before.bytes, sumOf(explanation.steps));
     EXPECT_EQ(after.bytes, sumOf(collective.remove->after));
+  }
+
+  /// Where a region is said to yield terms of a sum: once it yields copies, nobody adds up.
+  void checkYielded(const CollectiveExplanation &collective) {
+    OwningOpRef<ModuleOp> copy = cast<ModuleOp>(step->clone());
+    dist::ManualComputationOp region = regionAt(*copy, collective.producer.where);
+    ASSERT_TRUE(region);
+    for (size_t i = 0; i < region.getNumResults(); ++i)
+      changeBoundary(region, /*isOperand=*/false, i, [](Sharding &sharding) {
+        sharding.partial.clear();
+        sharding.partialKind = PartialKind::None;
+      });
+    ASSERT_TRUE(partition(*copy));
+    const auto kind = std::make_pair(collective.kind, collective.axes);
+    EXPECT_LT(count(*copy).kinds[kind], before.kinds[kind]);
   }
 
   /// Where a dimension is said to be summed over in pieces, nothing is left to sum up once it is whole.
@@ -292,7 +345,6 @@ TEST(ExplanationReplay, OfRandomPrograms) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<func::FuncDialect, graph::GraphDialect, dist::DistDialect>();
   RandomProgramOptions options;
-  options.regions = false; // of collectives in branches and manual regions no cause is looked for
   int collectives = 0;
   for (int n = 0; n < programs; ++seed) {
     OwningOpRef<ModuleOp> module = randomProgram(context, seed, options);

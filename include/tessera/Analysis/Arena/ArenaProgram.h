@@ -63,6 +63,8 @@ struct ArenaItem;
 /// index = 0, step, 2 step, ... < count, for some count in [least, most].
 struct ArenaLoop {
   int64_t least = 0, most = 0, step = 1;
+  int other = -1; ///< the tag of a loop before it in its block that runs once where this one does not run,
+                  ///< and the other way round; -1: the counts of loops have nothing to do with each other
   std::vector<ArenaItem> body;
 };
 struct ArenaItem {

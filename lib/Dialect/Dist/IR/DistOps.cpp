@@ -1,6 +1,5 @@
 //===- DistOps.cpp - Mesh, constraint and reshard -------------------------===//
 #include "AxisText.h"
-#include "IdentityRule.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 
@@ -84,8 +83,6 @@ LogicalResult ConstraintOp::verify() {
   if (!mesh)
     return failure();
   auto type = cast<RankedTensorType>(getInput().getType());
-  if (type.getEncoding())
-    return emitOpError() << "stands before propagation: its operand must not carry a sharding yet";
   if (getSharding().isLocal())
     return emitOpError() << "takes a sharding without global sizes";
   if (getSharding().getPartialKind() != PartialKindEnum::none)
@@ -93,18 +90,6 @@ LogicalResult ConstraintOp::verify() {
   if (std::string error = checkSharding(getSharding(), mesh.getMesh().toMesh(), type.getRank());
       !error.empty())
     return emitOpError() << error;
-  return success();
-}
-
-ShardingRule ConstraintOp::getShardingRule() { return identityRule(getInput()); }
-OpCost ConstraintOp::getCost() { return {}; }
-SmallVector<Value> ConstraintOp::differentiate(OpBuilder &, ArrayRef<Value> gradients,
-                                               const llvm::SmallBitVector &) {
-  return {gradients[0]};
-}
-LogicalResult ConstraintOp::evaluate(ArrayRef<ReferenceTensor> operands, const ReferenceContext &,
-                                     SmallVectorImpl<ReferenceTensor> &results) {
-  results.push_back(operands[0]);
   return success();
 }
 

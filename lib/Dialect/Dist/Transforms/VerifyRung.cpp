@@ -51,23 +51,22 @@ StringRef onGraph(Operation *op) {
   return "";
 }
 /// Says something to propagation alone.
-bool isForPropagation(Operation *op) { return isa<ConstraintOp, PropagationBarrierOp, ShardingGroupOp>(op); }
 StringRef onStep(Operation *op) {
   // dist-annotate leaves its mark here; the rung is otherwise the same as graph.
-  if (isa<DistDialect>(op->getDialect()) && !isForPropagation(op) &&
+  if (isa<DistDialect>(op->getDialect()) && !isa<PropagationWordOpInterface>(op) &&
       !isa<MeshOp, ManualComputationOp, ManualYieldOp>(op))
     return "nothing: it is made later, by dist-insert-reshards or dist-partition";
   return "";
 }
 StringRef onSharded(Operation *op) {
-  if (isForPropagation(op))
+  if (isa<PropagationWordOpInterface>(op))
     return "dist-insert-reshards";
   if (isa<DistDialect>(op->getDialect()) && !isa<MeshOp, ReshardOp, ManualComputationOp, ManualYieldOp>(op))
     return "nothing: collectives are made later, by dist-partition";
   return "";
 }
 StringRef onSpmd(Operation *op) {
-  if (isForPropagation(op))
+  if (isa<PropagationWordOpInterface>(op))
     return "dist-insert-reshards";
   if (isa<ReshardOp, graph::NameOp>(op))
     return "dist-partition";

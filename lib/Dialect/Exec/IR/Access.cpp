@@ -66,6 +66,11 @@ Accesses CopyOp::getAccesses() {
 }
 
 Accesses PackOp::getAccesses() { return {}; }
+Accesses ReadFlagOp::getAccesses() {
+  if (!isa<MemRefType>(getFlag().getType()))
+    return {};
+  return {{&getFlagMutable(), AccessKind::Read, {}}};
+}
 
 SmallVector<ParameterAccess> MatmulOp::getParameterAccesses() {
   if (!getParamAttr() || getWeight()) // of a gathered one it reads what was gathered
@@ -108,6 +113,7 @@ void LaunchOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); 
 void MatmulOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); }
 void GatherPackedOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); }
 void CopyOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); }
+void ReadFlagOp::getEffects(Effects &effects) { addAccessEffects(*this, effects); }
 
 //===- Modes of a launch ----------------------------------------------------===//
 

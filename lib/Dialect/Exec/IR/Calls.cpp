@@ -3,6 +3,7 @@
 #include "tessera/Analysis/Sharding/GroupedSends.h"
 #include "tessera/Dialect/Exec/IR/ExchangeRows.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -38,6 +39,16 @@ void GatherPackedOp::describeCall(json::Object &call, ManifestTables &) {
 
 void PackOp::describeCall(json::Object &call, ManifestTables &tables) {
   call["id"] = tables.param(getParamAttr());
+}
+
+/// The number of a flag among those of its entry, in the order of the text.
+void ReadFlagOp::describeCall(json::Object &call, ManifestTables &) {
+  int64_t number = 0;
+  (*this)->getParentOfType<func::FuncOp>().walk([&](ReadFlagOp other) {
+    number += other != *this;
+    return other == *this ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  call["id"] = number;
 }
 
 /// A row of the table of collectives.

@@ -292,23 +292,40 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
+//===- Flag -----------------------------------------------------------------===//
+
+LogicalResult ReadFlagOp::verify() {
+  auto type = cast<ShapedType>(getFlag().getType());
+  if (type.getNumElements() != 1 || !type.getElementType().isInteger(1))
+    return emitOpError() << "reads " << type << ", expected one i1";
+  if (getStreamNumber() != 0)
+    return emitOpError() << "is given to stream " << getStreamNumber() << ", but the host waits for stream 0";
+  return success();
+}
+
 //===- Loop -----------------------------------------------------------------===//
 
 void ForOp::build(OpBuilder &builder, OperationState &state, TypeRange types, int64_t count, int64_t step,
                   ValueRange inits) {
   build(builder, state, types, builder.getI64IntegerAttr(count), builder.getI64IntegerAttr(step),
-        /*call=*/IntegerAttr(), builder.getI64IntegerAttr(1), inits);
+        /*call=*/IntegerAttr(), builder.getI64IntegerAttr(1), inits, /*number=*/Value());
 }
 
-/// COUNT, or `call[N] in LEAST to COUNT`.
-static ParseResult parseCount(OpAsmParser &parser, OperationState &result) {
+/// COUNT, `call[N] in LEAST to COUNT`, or `number(%n) in LEAST to COUNT`.
+static ParseResult parseCount(OpAsmParser &parser, OperationState &result,
+                              std::optional<OpAsmParser::UnresolvedOperand> &given) {
   Builder &builder = parser.getBuilder();
   int64_t count = 0, number = 0, least = 1;
+  auto parseBounds = [&] {
+    return parser.parseKeyword("in") || parser.parseInteger(least) || parser.parseKeyword("to");
+  };
   if (succeeded(parser.parseOptionalKeyword("call"))) {
-    if (parser.parseLSquare() || parser.parseInteger(number) || parser.parseRSquare() ||
-        parser.parseKeyword("in") || parser.parseInteger(least) || parser.parseKeyword("to"))
+    if (parser.parseLSquare() || parser.parseInteger(number) || parser.parseRSquare() || parseBounds())
       return failure();
     result.addAttribute(ForOp::getCallAttrName(result.name), builder.getI64IntegerAttr(number));
+  } else if (succeeded(parser.parseOptionalKeyword("number"))) {
+    if (parser.parseLParen() || parser.parseOperand(given.emplace()) || parser.parseRParen() || parseBounds())
+      return failure();
   }
   if (parser.parseInteger(count))
     return failure();
@@ -321,7 +338,8 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::Argument index;
   int64_t step = 1;
   Builder &builder = parser.getBuilder();
-  if (parser.parseArgument(index) || parser.parseEqual() || parseCount(parser, result) ||
+  std::optional<OpAsmParser::UnresolvedOperand> number;
+  if (parser.parseArgument(index) || parser.parseEqual() || parseCount(parser, result, number) ||
       parser.parseKeyword("step") || parser.parseInteger(step))
     return failure();
   index.type = builder.getIndexType();
@@ -340,6 +358,10 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &result) {
     if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseOne))
       return failure();
   }
+  auto inits = int32_t(result.operands.size());
+  if (number && parser.resolveOperand(*number, builder.getIndexType(), result.operands))
+    return failure();
+  result.addAttribute(getOperandSegmentSizeAttr(), builder.getDenseI32ArrayAttr({inits, number ? 1 : 0}));
   result.addAttribute(getStepAttrName(result.name), builder.getI64IntegerAttr(step));
   Region *body = result.addRegion();
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseRegion(*body, args))
@@ -358,6 +380,8 @@ void ForOp::print(OpAsmPrinter &printer) {
   printer << ' ' << getIndex() << " = ";
   if (getCall())
     printer << "call[" << *getCall() << "] in " << getLeast() << " to ";
+  else if (getNumber())
+    printer << "number(" << getNumber() << ") in " << getLeast() << " to ";
   printer << getCount() << " step " << getStep();
   if (!getInits().empty()) {
     printer << " carry(";
@@ -366,11 +390,31 @@ void ForOp::print(OpAsmPrinter &printer) {
     });
     printer << ')';
   }
-  printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getCountAttrName(), getStepAttrName(), getCallAttrName(), getLeastAttrName()});
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {getCountAttrName(), getStepAttrName(), getCallAttrName(),
+                                            getLeastAttrName(), getOperandSegmentSizeAttr()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/!getInits().empty());
+}
+
+std::pair<ReadFlagOp, bool> ForOp::getFlag() {
+  if (!getNumber())
+    return {};
+  auto rest = getNumber().getDefiningOp<IndexOffsetOp>();
+  if (rest && (!rest.getReverse() || rest.getOffset() != 1))
+    return {};
+  return {(rest ? rest.getIndex() : getNumber()).getDefiningOp<ReadFlagOp>(), bool(rest)};
+}
+
+ForOp ForOp::getOther() {
+  auto [flag, isElse] = getFlag();
+  if (!flag || !isElse)
+    return nullptr;
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (auto loop = dyn_cast<ForOp>(op); loop && loop.getFlag().first == flag)
+      return loop.getFlag().second ? nullptr : loop;
+  return nullptr;
 }
 
 LogicalResult ForOp::verify() {
@@ -382,7 +426,12 @@ LogicalResult ForOp::verify() {
   if (int64_t(getLeast()) < 0 || getLeast() > getCount())
     return emitOpError() << "runs for " << int64_t(getLeast()) << " to " << getCount()
                          << ", which is no range";
-  if (!getCall() && getLeast() != 1)
+  if (getCall() && getNumber())
+    return emitOpError("has two counts: one of the call, and a number");
+  if (getNumber() && (!getFlag().first || getCount() != 1 || getLeast() != 0))
+    return emitOpError("runs as often as a number says that is no flag; `number(%n) in 0 to 1` takes what "
+                       "exec.read_flag gives, or what is left of that to 1");
+  if (!hasVariableCount() && getLeast() != 1)
     return emitOpError("has a least count, but its count is fixed");
   Block &block = getBody().front();
   if (block.getNumArguments() != getInits().size() + 1 || !block.getArgument(0).getType().isIndex())

@@ -82,6 +82,10 @@ FailureOr<Value> CopyOp::emitHostCode(HostCode &code) {
   return noResult();
 }
 
+FailureOr<Value> ReadFlagOp::emitHostCode(HostCode &code) {
+  return code.callForNumber("ts_read_flag", {code.at(getFlag())});
+}
+
 FailureOr<Value> ForOp::emitHostCode(HostCode &code) {
   if (failed(code.loop(*this)))
     return failure();

@@ -120,7 +120,12 @@ LogicalResult EntryProgram::addBlock(Block &block, std::vector<ArenaItem> &items
       // In iterations: what a layer's number is a multiple of may be less than a step.
       const auto step = int64_t(loop.getStep());
       item.loop->most = loop.getIterations();
-      item.loop->least = loop.getCall() ? (int64_t(loop.getLeast()) + step - 1) / step : item.loop->most;
+      item.loop->least =
+          loop.hasVariableCount() ? (int64_t(loop.getLeast()) + step - 1) / step : item.loop->most;
+      if (ForOp other = loop.getOther())
+        for (const ArenaItem &before : items)
+          if (before.loop && tagged[size_t(before.tag)].op == other)
+            item.loop->other = before.tag;
       steps[loop.getIndex()] = step;
       depths[loop.getIndex()] = depth++;
       if (failed(addBlock(loop.getBody().front(), item.loop->body)))

@@ -181,6 +181,10 @@ void ts_exchange_rows(ts_rank *rank, int32_t stream, int32_t id, const void *src
 /* Index of this rank within manifest.groups[group] (0 .. size-1): shard offsets are index * local size. */
 int64_t ts_group_index(ts_rank *rank, int32_t group);
 
+/* Waits until stream 0, to which it belongs, has done all that it was given, and returns 1 if the byte at
+ * `flag` is not 0, else 0. The flag is the same on all ranks: what the caller does by it they do together. */
+int64_t ts_read_flag(ts_rank *rank, int32_t stream, const void *flag);
+
 /* dst = src, `bytes` long; non-overlapping. */
 void ts_copy(ts_rank *rank, int32_t stream, void *dst, const void *src, int64_t bytes);
 

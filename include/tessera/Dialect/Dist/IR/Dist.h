@@ -21,6 +21,15 @@
 #include "tessera/Dialect/Dist/IR/DistEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "tessera/Dialect/Dist/IR/DistAttrs.h.inc"
+
+namespace tessera::dist {
+/// One factor per dimension, the same in operand and result: what comes in goes out, in any sharding.
+ShardingRule identityRule(mlir::Value value);
+/// What is said to propagation is no use behind it: the operand carries no sharding yet.
+llvm::LogicalResult verifyPropagationWord(mlir::Operation *op);
+} // namespace tessera::dist
+
+#include "tessera/Dialect/Dist/IR/PropagationWordOpInterface.h.inc"
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Dist/IR/DistOps.h.inc"
 

@@ -2,6 +2,7 @@
 #define TESSERA_DIALECT_DIST_DISTOPS_TD
 
 include "tessera/Dialect/Dist/IR/DistAttrs.td"
+include "tessera/Dialect/Dist/IR/PropagationWordOpInterface.td"
 include "tessera/Interfaces/ShardingRuleOpInterface.td"
 include "tessera/Interfaces/CollectiveOpInterface.td"
 include "tessera/Interfaces/CostOpInterface.td"
@@ -11,6 +12,13 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
+
+/// The operand, with something that is said to propagation. What such an op is to all others the interface says, once.
+class Dist_WordOp<string mnemonic> : Dist_Op<mnemonic, [Pure, AllTypesMatch<["input", "result"]>, PropagationWordOpInterface,
+    DerivativeOpInterface, ShardingRuleOpInterface, CostOpInterface, ReferenceOpInterface]> {
+  let results = (outs AnyRankedTensor:$result);
+  let hasVerifier = 1;
+}
 
 def Dist_MeshOp : Dist_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "The mesh of devices: named axes, major to minor in device order";
@@ -47,9 +55,7 @@ def Dist_PipelineOp : Dist_Op<"pipeline", [Symbol, HasParent<"::mlir::ModuleOp">
   let hasVerifier = 1;
 }
 
-def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<DerivativeOpInterface>,
-    DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>,
-    DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
+def Dist_ConstraintOp : Dist_WordOp<"constraint"> {
   let summary = "A value with a sharding that somebody asked for";
   let description = [{
     On rung `step`, before propagation: `dist-annotate` makes it from `--shard`, or a person writes it. A closed dimension
@@ -61,9 +67,7 @@ def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "re
     ```
   }];
   let arguments = (ins AnyRankedTensor:$input, Dist_Sharding:$sharding);
-  let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input $sharding attr-dict `:` type($result)";
-  let hasVerifier = 1;
 }
 
 def Dist_ReshardOp : Dist_Op<"reshard", [Pure, DeclareOpInterfaceMethods<ShardingRuleOpInterface>, DeclareOpInterfaceMethods<CostOpInterface>,

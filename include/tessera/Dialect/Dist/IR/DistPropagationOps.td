@@ -4,14 +4,6 @@
 // Included by DistOps.td, which defines the classes used here. Its code is generated apart (DistPropagationOps.h.inc):
 // few files name these ops.
 
-/// The operand, with something that is said to propagation.
-class Dist_WordOp<string mnemonic> : Dist_Op<mnemonic, [Pure, AllTypesMatch<["input", "result"]>,
-    DeclareOpInterfaceMethods<DerivativeOpInterface>, DeclareOpInterfaceMethods<ShardingRuleOpInterface>,
-    DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
-  let results = (outs AnyRankedTensor:$result);
-  let hasVerifier = 1;
-}
-
 def Dist_PropagationBarrierOp : Dist_WordOp<"propagation_barrier"> {
   let summary = "The operand; shardings do not spread through it, or one way only";
   let description = [{

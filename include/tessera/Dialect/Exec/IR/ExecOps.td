@@ -306,7 +306,24 @@ def Exec_CopyOp : Exec_StreamOp<"copy", [DeclareOpInterfaceMethods<MemoryEffects
   }];
 }
 
-def Exec_ForOp : Exec_HostOp<"for", [RecursiveMemoryEffects, SingleBlock, RecursivelySpeculatable]> {
+def Exec_ReadFlagOp : Exec_StreamOp<"read_flag", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, DeclareOpInterfaceMethods<ExecAccessOpInterface>,
+    DeclareOpInterfaceMethods<ExecCallOpInterface, ["describeCall"]>]> {
+  let summary = "The host waits for a flag and reads it: 1 where it is true, else 0";
+  let description = [{
+    Made by `spmd-to-kernels` of the condition of a `graph.if`; `exec.for` takes the number as a count, so that a body runs or does not. The flag is the same on all ranks, who take part in the same collectives
+    then. All work of the stream up to here is done when the host goes on.
+    ```mlir
+    // given %c: tensor<i1>
+    %n = exec.read_flag %c : tensor<i1>
+    ```
+  }];
+  let arguments = (ins Exec_Array:$flag, Exec_Stream:$stream);
+  let results = (outs Index:$number);
+  let assemblyFormat = "$flag (`stream` $stream^)? attr-dict `:` type($flag)";
+  let hasVerifier = 1;
+}
+
+def Exec_ForOp : Exec_HostOp<"for", [AttrSizedOperandSegments, RecursiveMemoryEffects, SingleBlock, RecursivelySpeculatable]> {
   let summary = "Equal layers, one after another";
   let description = [{
     The body runs for index = 0, step, 2 step, ... < count. On rung `kernels` it carries tensors from iteration to
@@ -324,14 +341,33 @@ def Exec_ForOp : Exec_HostOp<"for", [RecursiveMemoryEffects, SingleBlock, Recurs
     exec.for %i = call[0] in 0 to 30 step 1 {
     }
     ```
+    Or how often is a flag that the program computes: `number(%n) in 0 to 1`, where %n is what `exec.read_flag` gives, or what is left of it to one. So a branch runs or does not, and the
+    loop of the other branch, behind it in the same block, runs where it did not (`getOther`): whoever looks at what an entry does takes the two as one choice.
+    ```mlir
+    // given %c: tensor<i1>, %e: tensor<8xf32>, %x: tensor<8xf32>, %y: tensor<8xf32>
+    %n = exec.read_flag %c : tensor<i1>
+    %m = exec.index_offset %n, 1 reverse
+    %taken = exec.for %i = number(%n) in 0 to 1 step 1 carry(%h = %e : tensor<8xf32>) {
+      exec.yield %x : tensor<8xf32>
+    }
+    %r = exec.for %i = number(%m) in 0 to 1 step 1 carry(%h = %taken : tensor<8xf32>) {
+      exec.yield %y : tensor<8xf32>
+    }
+    ```
   }];
-  let arguments = (ins I64Attr:$count, I64Attr:$step, OptionalAttr<I64Attr>:$call, DefaultValuedAttr<I64Attr, "1">:$least, Variadic<AnyStaticShapeTensor>:$inits);
+  let arguments = (ins I64Attr:$count, I64Attr:$step, OptionalAttr<I64Attr>:$call, DefaultValuedAttr<I64Attr, "1">:$least, Variadic<AnyStaticShapeTensor>:$inits, Optional<Index>:$number);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$types, "int64_t":$count, "int64_t":$step, "::mlir::ValueRange":$inits)>];
   let extraClassDeclaration = [{
+    /// Whether the count is not known before the program runs.
+    bool hasVariableCount() { return getCall() || getNumber(); }
+    /// The loop of the same block before this one that runs once where this one does not run, and the other way round; null: there is none.
+    ForOp getOther();
+    /// The flag that says whether the body runs, and whether it runs where the flag is false; null: none does.
+    ::std::pair<ReadFlagOp, bool> getFlag();
     ::mlir::BlockArgument getIndex() { return getBody().getArgument(0); }
     ::llvm::MutableArrayRef<::mlir::BlockArgument> getCarried() { return getBody().getArguments().drop_front(); }
     /// How often the body runs; with a count from the call, at most.

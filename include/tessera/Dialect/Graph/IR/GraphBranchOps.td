@@ -12,7 +12,7 @@ def Graph_IfOp : Op<Graph_Dialect, "if", [RecursiveMemoryEffects, SingleBlockImp
     sharding, whichever branch makes it; what a branch reads lies as it does outside, and is resharded inside if the branch needs it otherwise. The condition is whole on every rank, so
     that all ranks take one branch, and may communicate in it. Of more than two branches, one stands in the second branch of another.
 
-    The judge runs the branch that is taken. From rung `kernels` on there is none: `spmd-to-kernels` runs both and chooses results by `graph.select`. No gradients flow through it, and an attention in
+    The branch that is taken runs, and nothing of the other one: `spmd-to-kernels` makes two `exec.for` of it, of which one runs. No gradients flow through it, and an attention in
     it has no KV cache.
     ```mlir
     // given %c: tensor<i1>, %x: tensor<4x8xf32>

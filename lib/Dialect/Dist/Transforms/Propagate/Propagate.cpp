@@ -60,12 +60,17 @@ public:
   }
 
 private:
-  /// What `op`, a member of a group whose annotations clash, makes is a copy in the group's sharding.
+  /// What `op`, a member of a group whose annotations clash, makes is a copy in the group's sharding. Of one
+  /// that has no annotation, or lies so, there is nothing to say.
   void readCopy(ShardingGroupOp op, int copy) {
-    op.emitWarning() << "group '" << op.getGroup()
-                     << "' has members that are annotated differently: this one keeps its annotation, and "
-                        "what reads it from here on reads a copy that lies "
-                     << toString(closed(graph.tensors[copy].sharding), mesh);
+    const int member = tensorOf(op.getInput());
+    const Sharding &own = initial[size_t(member)], group = closed(graph.tensors[copy].sharding);
+    const bool isAnnotated = !(own == Sharding(int64_t(own.dims.size()), /*open=*/true));
+    if (isAnnotated && !closed(graph.tensors[member].sharding).samePlacement(group))
+      op.emitWarning() << "group '" << op.getGroup()
+                       << "' has members that are annotated differently: this one keeps its annotation, and "
+                          "what reads it from here on reads a copy that lies "
+                       << toString(group, mesh);
     tensors[op.getResult()] = copy;
   }
 

@@ -43,7 +43,8 @@ BlockArgument dist::storedWeight(Value value) {
 }
 
 bool dist::movesWholeRows(CollectiveOpInterface op) {
-  ShardingAttr from = getShardingAttr(op.getMoved().getType()), to = getShardingAttr(op.getArrived().getType());
+  ShardingAttr from = getShardingAttr(op.getMoved().getType()),
+               to = getShardingAttr(op.getArrived().getType());
   return !op.reduces() && op.getStepKind() != StepKind::Contribute && from && to && !from.getDims().empty() &&
          from.getDims().back() == to.getDims().back();
 }

@@ -238,7 +238,7 @@ private:
 
   LogicalResult runOn(Block &block) {
     for (Operation &op : block)
-      if (!isa<ConstraintOp, DataFlowOpInterface, ManualComputationOp, ShardingRuleOpInterface>(op) &&
+      if (!isa<DataFlowOpInterface, ManualComputationOp, ShardingRuleOpInterface>(op) &&
           !op.hasTrait<OpTrait::IsTerminator>())
         return op.emitOpError() << "has no sharding rule: it cannot stand on rung sharded";
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
@@ -421,8 +421,10 @@ private:
       reshardOperand(
           operand, written.read((*op.getInShardings())[operand.getOperandNumber()], operand.get().getType()),
           shortName(op));
-    for (Value result : op.getResults())
+    for (Value result : op.getResults()) {
       setSharding(result, written.of(result));
+      explainOpen(op, "yields", result);
+    }
     Block &body = op.getProgram();
     for (BlockArgument arg : body.getArguments())
       setSharding(arg, written.of(arg));

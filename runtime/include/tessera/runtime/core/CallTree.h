@@ -26,7 +26,8 @@ enum class CallKind {
   Wait,
   Send,
   Receive,
-  Copy
+  Copy,
+  ReadFlag
 };
 const char *callKindName(CallKind kind); // "matmul"
 
@@ -41,7 +42,7 @@ struct CallSpec {
     bool oneLayer = false;
   };
   std::vector<Gives> gives;
-  int64_t id = -1; // of a matmul, a collective, a parameter
+  int64_t id = -1; // of a matmul, a collective, a parameter, a flag
   std::string value;
   // Which iteration of which loop of the program it is: scale * index + offset, of the index of the loop that
   // it stands in, innermost first. Scale 0: of none.
@@ -50,8 +51,10 @@ struct CallSpec {
     int64_t scale = 0, offset = 0;
   };
   std::vector<Iteration> at;
-  // Of a loop: index = 0, step, ... below `count`, or below the count of that number that the call gives.
-  int64_t count = 0, step = 1, countNumber = -1;
+  // Of a loop: index = 0, step, ... below `count`, or below the count of that number that the call gives. One
+  // with a flag runs only if that was read as `ifFlag`.
+  int64_t count = 0, step = 1, countNumber = -1, flagNumber = -1;
+  bool ifFlag = true;
   std::vector<CallSpec> calls;
 
   // "matmul", "all_reduce", or a kernel's name.
@@ -67,6 +70,8 @@ public:
   // The next call, which must be of that kind: throws Error if the entry has no such call here, which means
   // that program and manifest are not of one compilation. Valid until the next one.
   const CallSpec &next(CallKind kind);
+  // What the flag that next() gave last was read as: the calls that follow depend on it.
+  void tellFlag(bool flag);
   // "layer 3, micro-batch 1" of the call that next() gave last; empty: it stands in no loop.
   std::string place() const;
 
@@ -79,6 +84,7 @@ private:
   void settle();
 
   const std::vector<int64_t> &counts_;
+  std::vector<bool> flags_; // by number, as they were read last
   int64_t firstLayer_;
   std::vector<Frame> frames_; // outermost first; the last one's `at` is the next call
   const CallSpec *last_ = nullptr;
