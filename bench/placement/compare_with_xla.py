@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -182,7 +183,7 @@ def xla_of(cases):
 
 
 def ask_ours(cases, machine):
-    """Of each function: bytes, collectives, seconds."""
+    """Of each function: bytes, and of which kinds of collectives."""
     ours = {}
     for mesh in MESHES:
         program = "dist.mesh @mesh = <[" + ", ".join(f'"{a}"={n}' for a, n in mesh.items()) + "]>\n"
@@ -199,16 +200,14 @@ def ask_ours(cases, machine):
             file.flush()
             if args.keep:
                 open(args.keep + "." + "".join(f"{a}{n}" for a, n in mesh.items()), "w").write(program)
-            flags = "--tessera-explain=json=true" + (f" machine={machine}" if machine else "")
-            done = subprocess.run([args.llm_opt, file.name, flags, "-o", os.devnull], capture_output=True, text=True)
+            flags = "--tessera-shard" + (f"=machine={machine}" if machine else "")
+            done = subprocess.run([args.llm_opt, file.name, flags], capture_output=True, text=True)
             if done.returncode:
                 sys.exit(done.stderr)
-            explained = json.loads(done.stderr)
-        sent = collections.defaultdict(list)
-        for c in explained["collectives"]:
-            sent[c["function"]].append(c["kind"] + "{" + ",".join(c["axes"]) + "}")
-        for step in explained["steps"]:
-            ours[step["function"]] = (step["collective_bytes"], sent[step["function"]])
+        for function in re.split(r"(?=\n  func\.func @)", done.stdout)[1:]:
+            name = re.search(r"func\.func @(\w+)", function).group(1)
+            sent = count.ours(program.splitlines()[0] + function, name)
+            ours[name] = (int(sum(sent.values())), dict(sent))
     return ours
 
 

@@ -29,8 +29,8 @@ namespace {
 struct Choice {
   PlacementDecision option;
   llvm::SmallVector<int, 4> operands, results;
-  /// Seconds of a plan with it that are this op's alone: its work, and reshards from what is given and to what
-  /// is needed outside.
+  /// Seconds of a plan with it that are this op's alone: its work, and reshards from what is given and to
+  /// what is needed outside.
   double least = 0;
   double order = 0; ///< `least` as it was when lists were sorted
 };

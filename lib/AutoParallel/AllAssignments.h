@@ -1,7 +1,7 @@
 //===- AllAssignments.h - The best of all assignments of axes ---*- C++ -*-===//
 //
-// Every op with every assignment of axes to its factors, in any order: of a few ops these can all be searched,
-// and what is found then is the best there is, whatever anybody hinted.
+// Every op with every assignment of axes to its factors, in any order: of a few ops these can all be
+// searched, and what is found then is the best there is, whatever anybody hinted.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_AUTOPARALLEL_ALLASSIGNMENTS_H
@@ -15,8 +15,8 @@ namespace tessera {
 inline constexpr double kMostAssignments = 1 << 22;
 
 struct AllAssignments {
-  bool complete = false; ///< no plan takes less than `time`
-  double time;           ///< of the best plan: of `plan`, or of the one that was known
+  bool complete = false;               ///< no plan takes less than `time`
+  double time;                         ///< of the best plan: of `plan`, or of the one that was known
   std::vector<PlacementDecision> plan; ///< takes less than the one that was known; empty: none found
 };
 
@@ -25,8 +25,8 @@ struct AllAssignments {
 /// and bound, op after op; reshards count as their floors until a whole plan takes them. Deterministic; not
 /// complete if that would take too long.
 AllAssignments searchAllAssignments(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
-                                    const std::vector<std::vector<PlacementDecision>> &options,
-                                    double time, ReshardCosts &costs);
+                                    const std::vector<std::vector<PlacementDecision>> &options, double time,
+                                    ReshardCosts &costs);
 
 } // namespace tessera
 #endif

@@ -258,7 +258,9 @@ std::optional<PlacedCase> PlacementCase::place() const {
   ProgramOfCase built(*text, flops);
   ReshardCosts costs(mesh, machine);
   PlacedCase placed;
-  placed.decision = placeProgram(built.program, costs);
+  ProgramPlacementOptions settings;
+  settings.leastGain = kWorthMoreMessages;
+  placed.decision = placeProgram(built.program, costs, settings);
   placed.ops = built.ops;
   if (!std::isfinite(placed.decision.time))
     return std::nullopt;

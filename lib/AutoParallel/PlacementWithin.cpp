@@ -51,11 +51,14 @@ public:
       : program(program), ends(ends), options(options), limit(limit), costs(costs),
         live(program, costs.machine) {}
 
-  std::vector<int> run(llvm::ArrayRef<int> now) {
+  std::vector<int> run(llvm::ArrayRef<int> now, llvm::ArrayRef<AxisRef> idle) {
     weigh(std::vector<int>(now.begin(), now.end()));
     llvm::SmallVector<int, 16> all(program.ops.size());
     std::iota(all.begin(), all.end(), 0);
     AxisList axes = makeGroup(program, ends, all, decisions(best.indices)).axes;
+    for (const AxisRef &axis : idle)
+      if (!overlap(axis, axes))
+        axes.push_back(axis);
     offerAdded(axes);
     raisePrices();
     if (offerAll(axes) || assignments(options) <= kAllWithin)
@@ -296,6 +299,7 @@ private:
 
 std::vector<int> tessera::planWithin(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
                                      std::vector<std::vector<PlacementDecision>> &options,
-                                     llvm::ArrayRef<int> now, double limit, ReshardCosts &costs) {
-  return Within(program, ends, options, limit, costs).run(now);
+                                     llvm::ArrayRef<int> now, double limit, llvm::ArrayRef<AxisRef> idle,
+                                     ReshardCosts &costs) {
+  return Within(program, ends, options, limit, costs).run(now, idle);
 }

@@ -17,11 +17,11 @@ inline constexpr double kAllWithin = 4e6;
 
 /// Of each op the number of an option, so that a rank has at most `limit` bytes at once (LiveBytes.h), in
 /// little time; if nothing is found that does, so that it has few. `now`: a choice that has more. Adds
-/// options; where all assignments of axes are at most kAllWithin, all of them, and the choice is the best
-/// there is.
+/// options, with axes that values lie over and with `idle` ones; where all assignments of these axes are at
+/// most kAllWithin, all of them, and the choice is the best there is.
 std::vector<int> planWithin(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
                             std::vector<std::vector<PlacementDecision>> &options, llvm::ArrayRef<int> now,
-                            double limit, ReshardCosts &costs);
+                            double limit, llvm::ArrayRef<AxisRef> idle, ReshardCosts &costs);
 
 } // namespace tessera
 #endif

@@ -41,8 +41,8 @@ std::optional<PlacementDecision> optionWithAxes(const PlacementProgram &program,
                                                 const ReshardCosts &costs,
                                                 llvm::ArrayRef<AxisList> factorAxes);
 
-/// The same with axes that nobody hinted: none either where a permuted factor does not divide, or where a weight
-/// would be cut further than it is stored.
+/// The same with axes that nobody hinted: none either where a permuted factor does not divide, or where a
+/// weight would be cut further than it is stored.
 std::optional<PlacementDecision> optionAnywhere(const PlacementProgram &program, const ProgramOp &op,
                                                 const ReshardCosts &costs,
                                                 llvm::ArrayRef<AxisList> factorAxes);

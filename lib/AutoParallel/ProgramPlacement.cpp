@@ -20,6 +20,7 @@ static constexpr int kMostRounds = 1;
 /// The part of what is sent that must be saved for it: such plans take more messages, and gathered weights
 /// take memory.
 static constexpr double kWorthwhile = 0.1;
+static constexpr double kNothing = 1e-9;
 /// A plan that does not send so much less must take this part of all time, and may send so many times as
 /// much, or take half of it: where ranks repeat work.
 static constexpr double kMuchLess = 0.75, kHardlyMore = 1.5, kHalf = 0.5;
@@ -206,22 +207,27 @@ private:
     decision.liveBytes = bytes.most(chosen);
     if (decision.liveBytes <= settings.liveBytes)
       return;
-    indices = planWithin(program, ends, options, indices, settings.liveBytes, costs);
+    indices = planWithin(program, ends, options, indices, settings.liveBytes, settings.idleAxes, costs);
     look();
     decision.liveBytes = bytes.most(chosen);
     decision.lowerBound = std::min(decision.lowerBound, decision.time);
   }
 
-  /// Few assignments are all searched, and the best is taken.
+  /// Few assignments are all searched. The best is taken if it sends less, or saves enough time.
   void searchAll() {
     AllAssignments all = searchAllAssignments(program, ends, options, decision.time, costs);
     if (!all.plan.empty()) {
+      Known before = known();
       choose(std::move(all.plan));
-      decision.widened = true;
+      bool saves = decision.time <= before.time * (1 - settings.leastGain);
+      if (saves || sent() < before.sent * (1 - kNothing))
+        decision.widened = true;
+      else
+        restore(std::move(before));
     }
     decision.boundsAll = all.complete;
     if (all.complete)
-      decision.lowerBound = decision.time;
+      decision.lowerBound = all.time;
   }
 
   /// What a plan has and no option says stands among the options.

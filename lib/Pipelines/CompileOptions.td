@@ -37,7 +37,7 @@ defm loss_scale : Value<"loss-scale", "X", "what training in f16 first multiplie
 defm recompute : Value<"recompute", "WHAT", "what training computes twice to save memory: none (the default), full or NAME,... of values">;
 defm loss_chunks : Value<"loss-chunks", "N", "parts of the positions in which training makes logits and loss (default: so many that logits are not what needs most memory)">;
 defm overlap : Value<"overlap", "on|off", "communication beside computation, one layer ahead (default on); off needs less memory">;
-defm memory : Value<"memory", "BYTES", "what a rank may take at most, weights, states and arena together: training then computes or gathers again what does not fit; also 2K, 2Ki, 2M, ...">;
+defm memory : Value<"memory", "BYTES", "what a rank may take at most, weights, states and arena together: training then computes or gathers again what does not fit, and weights are sharded that would be whole; also 2K, 2Ki, 2M, ...">;
 defm machine : Value<"machine", "NAME|FILE", "what placement weighs and times are predicted for: nodes of a100, h100, h200 or b200 (h100:4: of 4 GPUs), or a file (OUT bench --machine=FILE writes one)">;
 def embed_weights : Flag<["--"], "embed-weights">, HelpText<"put the model's files into OUT">;
 def check : Flag<["--"], "check">, HelpText<"compare OUT with one device before it appears: on its mesh, with random inputs">;

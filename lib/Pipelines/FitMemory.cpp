@@ -76,7 +76,7 @@ private:
   std::vector<CompileOptions> layouts() const;
   Status consider(const std::vector<CompileOptions> &strategies);
   Status consider(const CompileOptions &strategy);
-  Status considerTighter(const CompileOptions &strategy, int64_t arena);
+  Status considerTighter(const Plan &tooLargePlan);
   Status considerBetween(Strategy &strategy);
   void weigh(const Plan &plan);
   bool isWithin(const Plan &plan) const { return plan.memory.total() <= options.memory; }
@@ -90,6 +90,7 @@ private:
   bool fits = false;                 ///< the fastest plan of some strategy
   std::optional<Plan> best;          ///< that fits
   std::optional<Plan> least;         ///< that takes fewest bytes
+  std::vector<Plan> tooLarge;        ///< the first of each strategy, where it does not fit
 };
 
 } // namespace
@@ -198,8 +199,8 @@ std::vector<CompileOptions> Fitting::strategies() const {
   return list;
 }
 
-/// What else may lie over axes that no weight lies over: states, then gradients, then the weights themselves,
-/// which are gathered to be used, or what is computed with them is moved.
+/// What else may lie over axes that no weight lies over: states, then gradients that are added up, then the
+/// weights themselves, which are gathered to be used, or what is computed with them is moved.
 std::vector<CompileOptions> Fitting::layouts() const {
   std::vector<CompileOptions> list;
   std::string error, axes;
@@ -215,14 +216,13 @@ std::vector<CompileOptions> Fitting::layouts() const {
   CompileOptions layout = options;
   auto add = [&](StringRef valueClass, StringRef prefix) {
     if (isSaid(options, valueClass, prefix))
-      return;
+      return false;
     layout = withItem(layout, (valueClass + ":" + dist::kLargest + "=" + axes).str());
     list.push_back(layout);
+    return true;
   };
-  if (options.task == Task::Train) {
-    add(dist::kStates, "");
+  if (options.task == Task::Train && add(dist::kStates, "") && options.microBatches > 1)
     add(dist::kGradients, "grad.");
-  }
   add(dist::kWeights, "");
   return list;
 }
@@ -266,16 +266,17 @@ Status Fitting::consider(const CompileOptions &candidate) {
   if (!isFull)
     if (Status s = considerBetween(**strategy); !s)
       return s;
-  return considerTighter(candidate, fastest->memory.arena);
+  tooLarge.push_back(fastest.take());
+  return {};
 }
 
 /// With less that a block may have at once: what the blocks make of the arena, halved until something fits.
-Status Fitting::considerTighter(const CompileOptions &candidate, int64_t arena) {
-  if (candidate.mesh.empty())
-    return {};
+Status Fitting::considerTighter(const Plan &tooLargePlan) {
+  const int64_t arena = tooLargePlan.memory.arena;
   std::unique_ptr<Strategy> strategy;
   auto place = [&](int64_t bytes) -> Result<Plan> {
-    CompileOptions tighter = candidate;
+    CompileOptions tighter = tooLargePlan.options;
+    tighter.savedBytes = -1;
     tighter.liveBytes = bytes;
     Result<std::unique_ptr<Strategy>> made = Strategy::make(*graph, tighter);
     if (!made)
@@ -364,6 +365,11 @@ Result<CompileOptions> Fitting::run() {
     if (Status s = consider(all); !s)
       return s.takeFailure();
   }
+  // What a block is placed for is time, unless nothing else fits.
+  if (!best && !options.mesh.empty())
+    for (const Plan &plan : tooLarge)
+      if (Status s = considerTighter(plan); !s)
+        return s.takeFailure();
   if (!best)
     return doesNotFit();
   if (options.explain)

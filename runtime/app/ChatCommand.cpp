@@ -58,7 +58,7 @@ private:
   }
 
   const std::string mark = "> ";
-  const bool terminal_ = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+  const bool terminal_ = isatty(STDIN_FILENO) && movesCursor(STDOUT_FILENO);
   std::vector<std::string> first_;
   size_t given_ = 0;
   LineEditor editor_;

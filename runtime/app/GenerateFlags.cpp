@@ -3,6 +3,7 @@
 #include "Flags.h"
 #include "InputLines.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <cerrno>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <iostream>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 namespace tessera::runtime {
 
@@ -109,7 +111,10 @@ std::vector<FlagInfo> generateFlags() {
           {"--stop", "TEXT",
            "end an answer where TEXT comes, which is not printed; may be given several times", both,
            [](Options &o, Text flag, Text value) {
-             o.stops.push_back(readText(flag, value, "give a text that an answer ends at"));
+             const char *hint = "give a text that an answer ends at";
+             o.stops.push_back(readText(flag, value, hint));
+             if (!jinja::isValidUtf8(value))
+               badValue(flag, value, "it is not valid UTF-8, so no answer has it", hint);
            },
            /*ofDraws=*/false, /*several=*/true},
           {"--quiet", nullptr, "no summary and no progress", both,
@@ -152,12 +157,15 @@ void checkGenerateOptions(const Options &o) {
 void readPromptFiles(Options &options) {
   constexpr size_t most = size_t(256) << 20;
   std::vector<Prompt> prompts;
+  bool isRead = false; // standard input
   for (Prompt &prompt : options.prompts) {
     if (prompt.file.empty()) {
       prompts.push_back(std::move(prompt));
       continue;
     }
     const std::string where = prompt.file == "-" ? "standard input" : prompt.file;
+    if (prompt.file == "-" && std::exchange(isRead, true))
+      throw Error("cannot read prompts", where, "--prompt-file=- is given twice", "give it once");
     std::ifstream file;
     if (prompt.file != "-") {
       errno = 0;

@@ -21,9 +21,12 @@
 #include "tessera/runtime/io/Executable.h"
 #include "tessera/runtime/launch/Launch.h"
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <fcntl.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace tessera;
 using namespace tessera::runtime;
@@ -163,7 +166,16 @@ int run(int argc, char **argv, Launcher &launcher) {
 
 } // namespace
 
+// A file must not get the number of a standard stream that the caller closed: what is written to that would
+// go into it. Writing to what stands there instead fails.
+static void keepStandardStreams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      (void)open("/dev/null", O_RDONLY);
+}
+
 int main(int argc, char **argv) {
+  keepStandardStreams();
   signal(SIGPIPE, SIG_IGN); // what StandardOutput makes of a closed pipe
   signal(SIGXFSZ, SIG_IGN); // and so is a file as large as files may be
   installCrashHandlers();

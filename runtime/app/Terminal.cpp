@@ -2,6 +2,7 @@
 #include "tessera/runtime/core/Error.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <poll.h>
 #include <unistd.h>
@@ -46,8 +47,13 @@ void logLine(const std::string &text) {
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 
+bool movesCursor(int stream) {
+  const char *kind = getenv("TERM");
+  return isatty(stream) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
 ProgressBar::ProgressBar(std::string label, int64_t total)
-    : label_(std::move(label)), total_(total), terminal_(isatty(STDERR_FILENO)) {
+    : label_(std::move(label)), total_(total), terminal_(movesCursor(STDERR_FILENO)) {
   draw();
 }
 

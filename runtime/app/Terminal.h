@@ -30,6 +30,9 @@ private:
   bool atLineStart_ = true;
 };
 
+// `stream` is a terminal that can draw a line afresh; one of TERM=dumb prints alone.
+bool movesCursor(int stream);
+
 // A line on standard error; never fails.
 void logLine(const std::string &text);
 

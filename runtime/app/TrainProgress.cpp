@@ -8,7 +8,8 @@
 namespace tessera::runtime {
 
 TrainProgress::TrainProgress(int64_t done, int64_t steps)
-    : first_(done), steps_(steps), terminal_(isatty(STDERR_FILENO)), start_(Clock::now()), shown_(start_) {}
+    : first_(done), steps_(steps), terminal_(movesCursor(STDERR_FILENO)), start_(Clock::now()),
+      shown_(start_) {}
 
 TrainProgress::~TrainProgress() { wipe(); }
 

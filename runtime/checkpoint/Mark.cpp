@@ -5,9 +5,6 @@
 
 namespace tessera::checkpoint {
 
-static constexpr int64_t formatVersion = 1;
-static constexpr std::string_view opening = "{\"checksum\":\""; // then 16 digits, then what they are of
-
 std::string stepName(int64_t step) { return "step-" + std::to_string(step); }
 
 int64_t stepOfName(std::string_view name) {
@@ -29,46 +26,6 @@ int64_t stepOfIndex(const std::string &index) {
   const nlohmann::json &metadata = (*json)["metadata"];
   auto step = metadata.find("step");
   return step != metadata.end() && step->is_number_unsigned() ? step->get<int64_t>() : -1;
-}
-
-std::string indexText(const FileLayout &weights, int64_t step) {
-  nlohmann::ordered_json json;
-  json["metadata"] = {{"total_size", weights.bytes - weights.header.size()}, {"step", step}};
-  for (const FileTensor &tensor : weights.tensors)
-    json["weight_map"][tensor.name] = stepName(step) + "/" + weightsName;
-  return json.dump(1) + "\n";
-}
-
-std::string markText(const SaveRequest &request, const std::vector<FileLayout> &layouts,
-                     const std::vector<uint64_t> &sums) {
-  nlohmann::ordered_json json;
-  const TrainingPlace &place = request.place;
-  json["format"] = formatVersion;
-  json["step"] = place.step;
-  json["updates"] = place.updates;
-  json["rows"] = place.rows;
-  json["loss_scale"] = place.lossScale; // the shortest text that is read back to the same bits
-  json["good_steps"] = place.goodSteps;
-  json["pass_rows"] = place.passRows;
-  if (place.shuffle)
-    json["shuffle"] = *place.shuffle;
-  json["data"] = io::hexText(place.fingerprint);
-  json["documents"] = place.documents;
-  json["files"] = nlohmann::ordered_json::object();
-  for (const auto &[name, text] : request.texts)
-    json["files"][name] = {{"bytes", text.size()}, {"checksum", io::hexText(io::checksum(text))}};
-  size_t sum = 0;
-  for (size_t f = 0; f < layouts.size(); ++f) {
-    nlohmann::ordered_json tensors = nlohmann::ordered_json::object();
-    for (const FileTensor &tensor : layouts[f].tensors)
-      tensors[tensor.name] = io::hexText(sums[sum++]);
-    json["files"][request.files[f].name] = {{"bytes", layouts[f].bytes},
-                                            {"header_bytes", layouts[f].header.size()},
-                                            {"checksum", io::hexText(io::checksum(layouts[f].header))},
-                                            {"tensors", std::move(tensors)}};
-  }
-  std::string rest = "\"," + json.dump().substr(1) + "\n";
-  return std::string(opening) + io::hexText(io::checksum(rest)) + rest;
 }
 
 namespace {
@@ -116,9 +73,9 @@ Result<Mark> readMark(std::string_view text, const std::string &where) {
     return Failure{"cannot resume", where, why, "name an earlier save with --resume=DIR/step-N"};
   };
   uint64_t expected = 0;
-  const size_t begin = opening.size() + 16;
-  if (text.substr(0, opening.size()) != opening || text.size() < begin ||
-      !io::readHexText(text.substr(opening.size(), 16), expected) ||
+  const size_t begin = markBegin.size() + 16;
+  if (text.substr(0, markBegin.size()) != markBegin || text.size() < begin ||
+      !io::readHexText(text.substr(markBegin.size(), 16), expected) ||
       io::checksum(text.substr(begin)) != expected)
     return bad("its bytes are not those that were saved");
   Result<nlohmann::json> json = io::parseJson(text, where);
@@ -126,7 +83,7 @@ Result<Mark> readMark(std::string_view text, const std::string &where) {
     return bad(json.failure().why);
   bool whole = true;
   FieldReader fields{*json, whole};
-  if (fields.number("format") != uint64_t(formatVersion))
+  if (fields.number("format") != uint64_t(markVersion))
     return bad("it was written by another version");
   Mark mark;
   mark.place = {fields.count("step"),

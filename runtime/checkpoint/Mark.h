@@ -8,6 +8,9 @@
 
 namespace tessera::checkpoint {
 
+inline constexpr int64_t markVersion = 1;
+inline constexpr std::string_view markBegin = "{\"checksum\":\""; ///< then 16 digits, then what they are of
+
 std::string stepName(int64_t step);            ///< "step-20"
 int64_t stepOfName(std::string_view name);     ///< 20; -1 of any other name
 int64_t stepOfIndex(const std::string &index); ///< of DIR's index; -1: no index of ours

@@ -33,16 +33,16 @@ static std::vector<runtime::ParamSpec> oneWeight() {
   return {weight};
 }
 
-// What a save's mark says behind its checksum, behind a NUL the weights, and behind another the index of the
-// folder. No mutation hits a checksum or a size, so the mark may have them as @C and @H, of the weights'
-// header, @B, of all their bytes, and @T, of config.json. A mark that does not begin with `{` is one as it
-// is, and so are weights behind a `!`.
+// What a save's mark says behind its checksum, behind a NUL the index of the folder, if there is any, and
+// behind another the weights. No mutation hits a checksum or a size, so the mark may have them as @C and @H,
+// of the weights' header, @B, of all their bytes, and @T, of config.json. A mark that does not begin with `{`
+// is one as it is, and so are weights behind a `!`.
 void runCheckpoint(std::string_view input) {
   static const Folder folder;
   std::filesystem::create_directory(folder.path() + "/step-1");
-  Parts parts = splitAtNul(input), more = splitAtNul(parts.second.value_or("{}"));
-  std::string weights =
-      more.first.substr(0, 1) == "!" ? std::string(more.first.substr(1)) : safetensorsOf(more.first);
+  Parts parts = splitAtNul(input), more = splitAtNul(parts.second.value_or(""));
+  const std::string_view tensors = more.second.value_or("{}");
+  std::string weights = tensors.substr(0, 1) == "!" ? std::string(tensors.substr(1)) : safetensorsOf(tensors);
   std::string mark(parts.first);
   const std::string_view head = std::string_view(weights).substr(0, headBytes(weights));
   for (const auto &[what, value] : {std::pair("@B", std::to_string(weights.size())),
@@ -58,8 +58,8 @@ void runCheckpoint(std::string_view input) {
   folder.write("step-1/model.safetensors", weights);
   folder.write(std::string("step-1/") + checkpoint::markName, mark);
   folder.remove(checkpoint::indexName);
-  if (more.second)
-    folder.write(checkpoint::indexName, *more.second);
+  if (!more.first.empty())
+    folder.write(checkpoint::indexName, more.first);
   auto save = checkpoint::Checkpoint::open(folder.path());
   if (!save)
     return expectOneLine(save.failure());
@@ -81,10 +81,20 @@ void runLog(std::string_view input) {
     expect(plot::plotPage({{"log", lines.take()}}).size() < 1 << 20, "a page is no larger for many steps");
   else
     expectOneLine(lines.failure());
-  if (auto log = train::TrainingLog::open(path, kKept); !log)
+  const std::vector<std::string> paths = wordsOf(input.substr(0, 1000));
+  expect(plot::shortNames(paths).size() == paths.size(), "each log has a name");
+  if (Status status = train::TrainingLog::check(path); !status)
+    expectOneLine(status.failure());
+  auto log = train::TrainingLog::open(path, kKept);
+  if (!log)
     return expectOneLine(log.failure());
-  if (auto kept = train::readLog(path))
-    expect(kept->back().step <= kKept, "a log is gone on with where the run is");
+  train::LogLine line;
+  line.step = kKept + 1;
+  line.loss = double(input.size());
+  expect(bool(log->write(line)), "a log can be gone on with");
+  auto all = train::readLog(path);
+  expect(all && all->back().step == line.step && all->back().loss == line.loss,
+         "what is written behind a log is read as its last line");
 }
 
 } // namespace tessera::fuzz

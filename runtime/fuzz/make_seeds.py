@@ -339,16 +339,19 @@ seed("config", "index", b'{"eos_token_id": [1, 2]}\0{"weight_map": {"a": "x/mode
 file = '"model.safetensors":{"bytes":@B,"header_bytes":@H,"checksum":"@C","tensors":{"a":"0123456789abcdef"}}'
 mark = ('{"format":1,"step":1,"updates":1,"rows":2,"loss_scale":0.0,"good_steps":0,"pass_rows":4,"shuffle":7,"data":"0000000000000001","documents":false,'
         '"files":{"config.json":{"bytes":2,"checksum":"@T"},' + file + "}}\n").encode()
-one = parts({"a": ("F32", [2, 3], bytes(24))})
-in_index = b'\0{"metadata":{"total_size":24,"step":1},"weight_map":{"a":"step-1/model.safetensors"}}'
-for name, save in {"plain": mark + b"\0" + one, "index": mark + b"\0" + one + in_index, "index-far": mark + b"\0" + one + in_index.replace(b":1}", b":18446744073709551615}"),
-                   "other-shape": mark + b"\0" + one.replace(b"[2, 3]", b"[3, 2]"), "more": mark + b"\0" + parts({"a": ("F32", [2, 3], bytes(24)), "b": ("U8", [1], b"1")}),
-                   "other-name": mark + b"\0" + parts({"c": ("F32", [2, 3], bytes(24))}), "blocks": mark.replace(b'"a"', b'"a_blocks"') + b"\0" + parts({"a_blocks": ("U8", [1, 16], bytes(16)), "a_scales": ("U8", [1], b"1")}),
-                   "gguf": mark + b"\0!GGUF\3\0\0\0" + gguf({"a": (8, [2048], bytes(2176))}), "no-files": b'{"format":1}',
+one = b"\0\0" + parts({"a": ("F32", [2, 3], bytes(24))})
+index = b'\0{"metadata":{"total_size":24,"step":1},"weight_map":{"a":"step-1/model.safetensors"}}'
+for name, save in {"plain": mark + one, "index": mark + index + one[1:], "index-far": mark + index.replace(b":1}", b":18446744073709551615}") + one[1:],
+                   "index-other": mark + index.replace(b":1}", b":2}") + one[1:], "index-list": mark + b"\0[]" + one[1:],
+                   "other-shape": mark + one.replace(b"[2, 3]", b"[3, 2]"), "more": mark + b"\0\0" + parts({"a": ("F32", [2, 3], bytes(24)), "b": ("U8", [1], b"1")}),
+                   "other-name": mark + b"\0\0" + parts({"c": ("F32", [2, 3], bytes(24))}), "other-state": mark.replace(b"model.", b"exp_avg.") + one,
+                   "blocks": mark.replace(b'"a"', b'"a_blocks"') + b"\0\0" + parts({"a_blocks": ("U8", [1, 16], bytes(16)), "a_scales": ("U8", [1], b"1")}),
+                   "gguf": mark + b"\0\0!GGUF\3\0\0\0" + gguf({"a": (8, [2048], bytes(2176))}), "no-files": b'{"format":1}',
                    "files": b'{"format":1,"files":[]}', "version": mark.replace(b"1", b"2", 1), "far": mark.replace(b'"rows":2', b'"rows":9223372036854775808'),
                    "scale": mark.replace(b"0.0", b"-1"), "scale-text": mark.replace(b"0.0", b'"1"'), "missing": mark.replace(b"config.json", b"x.json"), "size": mark.replace(b"@B", b"1"),
-                   "sum": mark.replace(b"@T", b"0123456789abcdef") + b"\0" + one, "head": mark.replace(b"@H", b"9999") + b"\0" + one, "json": b"{\0" + one, "raw": b"x", "none": b"",
-                   "cut": mark + b"\0" + one[:-1], "earlier": mark.replace(b',"shuffle":7,"data":"0000000000000001","documents":false', b"") + b"\0" + one}.items():
+                   "sum": mark.replace(b"@T", b"0123456789abcdef") + one, "head": mark.replace(b"@H", b"9999") + one, "json": b"{" + one, "raw": b"x", "none": b"",
+                   "no-sums": mark.replace(b'{"a":"0123456789abcdef"}', b"{}") + one, "cut": mark + one[:-1],
+                   "earlier": mark.replace(b',"shuffle":7,"data":"0000000000000001","documents":false', b"") + one}.items():
     seed("checkpoint", name, save)
 line = '{"step": %s, "loss": %s, "grad_norm": 1.5, "lr": 0.001, "tokens_per_s": 99.5}\n'
 for name, log in {"lines": "".join(line % (i, 5 / (i + 1)) for i in range(8)), "one": line % (1, 2), "null": line % (1, "null") + line % (2, "null"),

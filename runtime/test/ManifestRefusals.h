@@ -9,6 +9,14 @@
 
 namespace tessera::runtime {
 
+// The manifest of a program that does next to nothing.
+inline const char *const tiny =
+    R"({"version": 2, "task": "generate", "dtype": "f32", "target": "cpu", "model": "/m",
+  "mesh": [["tp", 2]], "arena_bytes": 1024, "params": [], "states": [], "matmuls": [], "groups": [[["tp", 1, 2]]],
+  "collectives": [{"kind": "all_reduce", "op": "sum", "dtype": "f32", "group": 0, "elements": 4}],
+  "entries": [{"name": "decode", "outputs": [], "collectives": [{"id": 0, "executions": 2}],
+     "inputs": [{"name": "tokens", "dtype": "i32", "shape": [1, 3], "local": [1, 2], "sharding": [[], [["tp", 1, 2]]], "offset": 64}]}]})";
+
 // Replaces one piece of the text and expects an error that contains `why`.
 inline void expectRefusedIn(std::string text, const std::string &piece, const std::string &by,
                             const std::string &why) {

@@ -150,6 +150,7 @@ for words, text, line in ((["generate", "--chat", "--prompt=Hi", "--prompt=\udcf
     done = subprocess.run([args.out, *words, "--quiet", "--max-new-tokens=1"], input=text, capture_output=True, timeout=300)
     if done.returncode != 1 or not re.fullmatch(f"error: cannot {line}\n", done.stderr.decode()):
         sys.exit(f"{words}: exit status {done.returncode}, {done.stderr}")
+expect(run("generate", "--prompt-file=-", "--prompt-file=-", text="Hi\n", status=1).stderr, "error: cannot read prompts (standard input): --prompt-file=- is given twice; give it once\n", "standard input twice")
 with open("/dev/zero") as endless:
     done = subprocess.run([args.out, "chat"], stdin=endless, capture_output=True, text=True, timeout=300)
 expect((done.returncode, done.stderr), (1, "error: cannot read a message (standard input): its line takes more than 16 MiB; give each line one message\n"), "a line without an end")
@@ -180,10 +181,10 @@ if not read[0] < read[1] <= read[2] + 2:
 
 # In a terminal.
 class Terminal:
-    def __init__(self, *words):
+    def __init__(self, *words, kind="xterm"):
         self.child, self.fd = pty.fork()
         if self.child == 0:
-            os.environ["TERM"] = "xterm"
+            os.environ["TERM"] = kind
             os.execv(args.out, [args.out, *words])
         self.seen = ""
 
@@ -239,6 +240,13 @@ terminal.type("\x04")
 status = terminal.leave()
 if status or "prefill: " not in terminal.seen:
     sys.exit(f"Ctrl-D: exit status {status}, {terminal.seen!r}")
+
+# A terminal that moves no cursor is sent nothing to move it.
+terminal = Terminal("chat", "--max-new-tokens=6", kind="dumb")
+terminal.type("Hi there\n\x04")
+status = terminal.leave()
+if status or "\x1b" in terminal.seen or fresh(first).replace("\n", "\r\n") not in terminal.seen:
+    sys.exit(f"TERM=dumb: exit status {status}, {terminal.seen!r}")
 
 # Ctrl-C stops an answer, and the conversation goes on; a full context makes old turns leave.
 terminal = Terminal("chat", "--quiet", "--prompt=Hi there")

@@ -110,12 +110,16 @@ def small_files():
     import signal
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-expect_error([args.compiler, model, "-o", args.out + ".never"], preexec_fn=small_files)
+expect_error([args.compiler, model, "-o", args.out + ".never"], "file too large", preexec_fn=small_files)
 
 # The executable's command line.
 done = run([args.compiler, model, "--max-seq-len=32", "-o", binary])
 if done.returncode != 0:
     sys.exit(f"compiling failed: {done.stderr.decode()}")
+# A standard stream that is closed is no number for a file, into which what is written to the stream would go.
+expect_error([binary, "generate", "--tokens=1,2", "--max-new-tokens=1", "--print-tokens", "--quiet", "--logits=" + args.out + ".safetensors"], "standard output", "bad file descriptor", preexec_fn=lambda: (os.close(0), os.close(1)))
+if run([args.compiler, model, "--max-seq-len=32", "-o", binary], preexec_fn=lambda: os.close(2)).returncode or not run([binary, "--version"]).stdout:
+    failures.append("with standard error closed the compiler makes no executable")
 for command, needles in [
     ([], ["generate"]),
     (["dance"], ["dance"]),
@@ -141,7 +145,7 @@ for command, needles in [
     (["train", "--data=x", "--steps=1"], ["train"]),
     (["bench", "--prompt-len=1000"], ["--prompt-len=1000 and decoding", "context of 32"]),
     (["bench", "--prompt-len=32"], ["--prompt-len=32 and decoding 1)"]),
-    (["bench", "--decode=40"], ["a prompt of 1 --decode=40)"]),
+    (["bench", "--decode=40"], ["a prompt of 1 and --decode=40)"]),
     (["bench", "--model=/nonexistent", "--init=random:0"], ["/nonexistent", "not both"]),
     (["info", "--yaml"], ["--yaml"]),
 ]:

@@ -132,6 +132,8 @@ RUN = [
      "cannot generate (--template-arg=x): no chat template is applied; add --chat, or leave this out"),
     ("a stop of no letters", ["generate", "--tokens=1", "--stop="],
      "cannot read the command line (--stop=): it is empty; give a text that an answer ends at"),
+    ("a stop that no text has", ["generate", "--tokens=1", "--stop=\udcff"],
+     "cannot read the command line (--stop=...): it is not valid UTF-8, so no answer has it; give a text that an answer ends at"),
     ("weights from a device", ["generate", "--tokens=1", "--model=/dev/null"],
      "cannot read model (/dev/null): not a regular file; give a Hugging Face directory or a .gguf file"),
     ("weights from a program", ["generate", "--tokens=1", "--model=/proc/self/exe"],

@@ -269,7 +269,7 @@ def config_cases(make):
     config("hidden-not-the-weights", ["model.embed_tokens.weight", "[389, 32]"], hidden_size=64)
     config("layers-too-many", ["model.layers.2.", "missing"], num_hidden_layers=3)
     config("layers-too-few", ["model.layers.1.", "no place"], num_hidden_layers=1)
-    config("layers-billion", ["model.layers.2."], num_hidden_layers=10 ** 9)
+    config("layers-billion", ["1000000000 layers", "65536 at most"], num_hidden_layers=10 ** 9)
     config("vocab-not-the-weights", ["model.embed_tokens.weight"], vocab_size=390)
     config("heads-do-not-divide", ["num_attention_heads"], num_attention_heads=5, num_key_value_heads=5, head_dim=DROP)
     config("kv-heads-do-not-divide", ["num_key_value_heads"], num_key_value_heads=3)

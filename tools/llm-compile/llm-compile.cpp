@@ -4,6 +4,7 @@
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -33,8 +34,11 @@ static void onInterruption(int signal) {
 }
 
 int main(int argc, char **argv) {
-  signal(SIGXFSZ, SIG_IGN); // a file that grows too large is an error of write
+  // A file must not get the number of a standard stream that the caller closed, and what is written to that.
+  if (llvm::sys::Process::FixupStandardFileDescriptors())
+    die("there is no /dev/null in place of a standard stream that is closed");
   llvm::sys::AddSignalHandler([](void *) { die("the compiler crashed"); }, nullptr);
+  signal(SIGXFSZ, SIG_IGN); // a file that grows too large is an error of write; LLVM's handler would crash
   tessera::io::endOnLostPages(llvm::sys::RunInterruptHandlers); // which removes temporary files
   for (int signal : {SIGINT, SIGTERM})
     std::signal(signal, onInterruption); // behind LLVM's own, which says nothing

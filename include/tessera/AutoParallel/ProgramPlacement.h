@@ -64,6 +64,9 @@ struct Decomposition {
   llvm::SmallVector<int, 4> operands, results; ///< values of the program
 };
 
+/// For `leastGain`: what a compiler takes. In pieces ops stream less memory, but take more messages.
+inline constexpr double kWorthMoreMessages = 0.05;
+
 struct ProgramPlacementOptions {
   int maxOptions = 40;            ///< of one op
   int64_t largestTable = 1 << 20; ///< entries of an intermediate table
@@ -73,6 +76,9 @@ struct ProgramPlacementOptions {
   /// that keep to it one that takes little time; where none does, one that has few.
   double liveBytes = std::numeric_limits<double>::infinity();
   bool all = true;                ///< search all assignments where they are few
+  AxisList idleAxes; ///< that ops may be split over for that, though nothing may lie over them
+  /// The part of all time that the best of them must save to be taken, if it sends no less.
+  double leastGain = 0;
 };
 
 struct ProgramDecision {

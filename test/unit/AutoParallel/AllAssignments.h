@@ -97,7 +97,9 @@ struct Way {
 /// other.
 class Enumeration {
 public:
-  Enumeration(const PlacementProgram &program, ReshardCosts &costs) : program(program), costs(costs) {
+  /// `more`: axes besides those that something lies over.
+  Enumeration(const PlacementProgram &program, ReshardCosts &costs, const AxisList &more = {})
+      : program(program), costs(costs), axes(more) {
     auto take = [&](const Sharding &sharding) {
       for (const AxisRef &axis : sharding.usedAxes())
         if (!llvm::is_contained(axes, axis))

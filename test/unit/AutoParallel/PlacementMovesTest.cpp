@@ -39,8 +39,9 @@ TEST(PlacementMoves, AreAsGoodAsAllAssignments) {
   }
   EXPECT_GE(equal, programs * 199 / 200);
   EXPECT_LE(most, 0.05);
-  std::printf("%d of %d programs as good as all assignments, others at most %.1f %% over; %d searched whole\n",
-              equal, programs, 100 * most, complete);
+  std::printf(
+      "%d of %d programs as good as all assignments, others at most %.1f %% over; %d searched whole\n", equal,
+      programs, 100 * most, complete);
 }
 
 // All ranks along z would repeat the product (125 us), although bytes would be fewer.

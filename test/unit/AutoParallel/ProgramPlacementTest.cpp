@@ -445,3 +445,22 @@ TEST(ProgramPlacement, LayersNeedLittleSearchAndAreProvenGood) {
     EXPECT_LE(decision.time, 1.02 * decision.lowerBound);
   }
 }
+
+// Of a layer there are too many assignments to look at all: prices find one that has less at once.
+TEST(ProgramPlacement, LayersKeepToFewerBytesWhereTheyMust) {
+  Builder p = layer("dp2 fsdp2 tp4", "[dp,fsdp/-/-]", "[tp/-/fsdp]", "[dp,fsdp/-/tp/-]", "[fsdp/tp/-]",
+                    "[tp/fsdp]", "[fsdp/tp]", "64", "64");
+  ReshardCosts costs(p.mesh, fastLinks());
+  auto place = [&](double bytes) {
+    ProgramPlacementOptions settings;
+    settings.liveBytes = bytes;
+    return placeProgram(p.program, costs, settings);
+  };
+  ProgramDecision usual = place(1e18), least = place(0), between = place(usual.liveBytes * 0.9);
+  std::printf("usual %.0f bytes, %.1f us; least %.0f, %.1f us; between %.0f, %.1f us\n", usual.liveBytes,
+              usual.time * 1e6, least.liveBytes, least.time * 1e6, between.liveBytes, between.time * 1e6);
+  EXPECT_LT(least.liveBytes, usual.liveBytes * 0.9);
+  EXPECT_LE(between.liveBytes, usual.liveBytes * 0.9);
+  EXPECT_GE(between.time, usual.time);
+  EXPECT_LE(between.time, least.time);
+}

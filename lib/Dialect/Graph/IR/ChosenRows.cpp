@@ -1,4 +1,5 @@
 //===- ChosenRows.cpp - Values whose readers choose rows ------------------===//
+#include "tessera/Dialect/Graph/IR/ChoosingIds.h"
 #include "tessera/Dialect/Graph/IR/Experts.h"
 
 using namespace mlir;
@@ -15,7 +16,7 @@ bool tessera::graph::passesRowsOn(OpOperand &use) {
 
 /// Where the rows of a value go that an op passes on; null if its readers choose, or read them otherwise.
 static Value passedOn(OpOperand &use) {
-  auto reader = dyn_cast<graph::ChosenRowsOpInterface>(use.getOwner());
+  auto reader = dyn_cast<ChosenRowsOpInterface>(use.getOwner());
   const bool chooses = reader && reader.readsChosenRows(use.getOperandNumber());
   return !chooses && graph::passesRowsOn(use) ? use.getOwner()->getResult(0) : Value();
 }

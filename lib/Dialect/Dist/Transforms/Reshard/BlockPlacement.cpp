@@ -4,8 +4,10 @@
 #include "Explain.h"
 
 #include "tessera/AutoParallel/SearchWork.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
 #include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
+#include "tessera/Dialect/Graph/IR/ChoosingIds.h"
 #include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Interfaces/Interfaces.h"
 #include "tessera/Support/TypeSizes.h"
@@ -152,12 +154,13 @@ FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, Resh
     SearchWork work = searchWork().since(before);
     double gap = decision.time > 0 ? 100 * (decision.time - decision.lowerBound) / decision.time : 0;
     explain(builder.ops.front()->getLoc(), "placement",
-            llvm::formatv("block of {0} ({1} ops): time {2:F3} us, bound {3:F3} us, gap {4:F2} % to the best "
-                          "of the options that ops were offered, searched {5} steps of {6} reshards and {7} "
-                          "table entries",
+            llvm::formatv("block of {0} ({1} ops): time {2:F3} us, bound {3:F3} us, gap {4:F2} % to {5}, "
+                          "searched {6} steps of {7} reshards and {8} table entries",
                           parent->getName(), builder.ops.size(), decision.time * 1e6,
-                          decision.lowerBound * 1e6, gap, work.reshardSteps, work.reshards,
-                          work.tableEntries));
+                          decision.lowerBound * 1e6, gap,
+                          decision.boundsAll ? "all assignments of axes"
+                                             : "the best of the options that ops were offered",
+                          work.reshardSteps, work.reshards, work.tableEntries));
     if (std::isfinite(settings.liveBytes))
       explain(builder.ops.front()->getLoc(), "memory",
               llvm::formatv("block of {0}: a rank has {1:F0} bytes of what it makes at once, of {2:F0}",
@@ -179,7 +182,14 @@ FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFac
   for (Operation *op : canonicalOrder(block)) // ties are decided by order
     builder.build(*op, times.lookup(op));
   ProgramPlacementOptions settings;
+  settings.leastGain = kWorthMoreMessages;
   settings.liveBytes = liveBytes;
+  // In a manual region some axes are not the compiler's.
+  Operation *parent = block.getParentOp();
+  if (!isa<ManualComputationOp>(parent) && !parent->getParentOfType<ManualComputationOp>())
+    for (auto [i, axis] : llvm::enumerate(costs.mesh.axes))
+      if (axis.size > 1)
+        settings.idleAxes.push_back(wholeAxis(costs.mesh, int(i)));
   return solve(builder, block.getParentOp(), costs, settings);
 }
 
@@ -191,6 +201,7 @@ BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, Resh
   ProgramPlacementOptions settings;
   settings.largestTable = kTableOfPrices;
   settings.widen = widen;
+  settings.leastGain = kWorthMoreMessages;
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
   if (decisions)
     for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
