@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rows of the placement page at random: small programs of one or two ops with random shardings of operands and results (any selection of up to
-four axes, in any order), the bytes that a rank sends in ours and in XLA's (Shardy on). Lists the programs in which ours sends more, and with
---cheaper the time of both plans on our machine. Exit status 1 if ours sends more in more than --most of them.
+four axes, in any order), the bytes that a rank sends in ours and in XLA's (Shardy on). Lists the programs in which ours sends more. Exit status 1
+if ours sends more in more than --most of them.
 
     compare_with_xla.py [--llm-opt=build/bin/llm-opt] [--machine=FILE] [--count=100] [--seed=0] [--kinds=dot,add] [--most=0] [--show]
                         [--keep=FILE.mlir] [--xla=FILE.json] [--jobs=1]

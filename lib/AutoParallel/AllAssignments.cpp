@@ -20,6 +20,8 @@ using namespace tessera;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNothing = 1e-9;
 static constexpr size_t kMostAxes = 6;
+/// Assignments of single ops, added up: each is made an option.
+static constexpr double kMostListed = 1 << 14;
 /// Options that are tried behind others, in all.
 static constexpr int64_t kMostSteps = 1 << 21;
 
@@ -113,16 +115,20 @@ public:
   }
 
   bool isSmall() const {
-    double product = 1;
+    if (axes.size() > kMostAxes)
+      return false;
+    double product = 1, sum = 0;
     for (const ProgramOp &op : program.ops) {
       size_t factors = 0;
       for (size_t f = 0; f < op.rule.factors.size(); ++f)
         factors += mayShard(op, f);
-      product *= countAssignments(axes.size(), factors);
-      if (product > kMostAssignments)
+      const double assignments = countAssignments(axes.size(), factors);
+      product *= assignments;
+      sum += assignments;
+      if (product > kMostAssignments || sum > kMostListed)
         return false;
     }
-    return axes.size() <= kMostAxes;
+    return true;
   }
 
   AllAssignments run(const std::vector<std::vector<PlacementDecision>> &options, double upper) {

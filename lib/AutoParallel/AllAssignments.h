@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-/// Programs with more assignments are not searched (each op's, multiplied; sums that stay open not counted).
+/// Programs with more assignments are not searched (each op's, multiplied; sums that stay open not counted),
+/// nor those of whose ops one has very many.
 inline constexpr double kMostAssignments = 1 << 22;
 
 struct AllAssignments {

@@ -155,12 +155,15 @@ private:
     if (axis == axes.size())
       return add();
     place(axis + 1);
-    for (AxisList &list : lists)
+    for (auto [list, factor] : llvm::zip(lists, op.rule.factors)) {
+      if (factor.kind == FactorKind::NeedReplication || axesSize(list) * axes[axis].size > factor.size)
+        continue; // as canBeCut would say of all that follows
       for (size_t at = 0; at <= list.size(); ++at) {
         list.insert(list.begin() + ptrdiff_t(at), axes[axis]);
         place(axis + 1);
         list.erase(list.begin() + ptrdiff_t(at));
       }
+    }
   }
 
   void add() {

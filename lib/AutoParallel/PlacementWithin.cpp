@@ -25,7 +25,7 @@ static constexpr double kRaise = 8;
 static constexpr double kLess = 0.8;
 /// Entries of tables while prices are looked for.
 static constexpr int64_t kTableOfPrices = 1 << 16;
-/// Partial assignments that are looked at.
+/// Partial assignments that are looked at: more than kAllWithin have.
 static constexpr int64_t kMostNodes = 1 << 20;
 /// Axes that are added to an op's factors give it so many options at most.
 static constexpr size_t kMostAdded = 24;
@@ -115,7 +115,7 @@ private:
     }
   }
 
-  /// The choice at these prices. Whether there is one that was not there just now.
+  /// The choice at these prices. Whether there is one.
   bool search(llvm::ArrayRef<double> pricesOfTimes) {
     std::vector<double> prices;
     for (int value = 0; value < int(program.values.size()); ++value) {

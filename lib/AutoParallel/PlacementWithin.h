@@ -13,7 +13,7 @@
 namespace tessera {
 
 /// So many assignments are all looked at, unless bounds leave them out: then the choice is exact.
-inline constexpr double kAllWithin = 4e6;
+inline constexpr double kAllWithin = 5e5;
 
 /// Of each op the number of an option, so that a rank has at most `limit` bytes at once (LiveBytes.h), in
 /// little time; if nothing is found that does, so that it has few. `now`: a choice that has more. Adds

@@ -213,14 +213,14 @@ private:
     decision.lowerBound = std::min(decision.lowerBound, decision.time);
   }
 
-  /// Few assignments are all searched. The best is taken if it sends less, or saves enough time.
+  /// Few assignments are all searched. The best is taken if it saves enough time, or sends so much less.
   void searchAll() {
     AllAssignments all = searchAllAssignments(program, ends, options, decision.time, costs);
     if (!all.plan.empty()) {
       Known before = known();
       choose(std::move(all.plan));
-      bool saves = decision.time <= before.time * (1 - settings.leastGain);
-      if (saves || sent() < before.sent * (1 - kNothing))
+      const double most = std::min(1 - settings.leastGain, 1 - kNothing);
+      if (decision.time < before.time * most || sent() < before.sent * most)
         decision.widened = true;
       else
         restore(std::move(before));

@@ -47,7 +47,7 @@ public:
   Result<Plan> smallest() { return measure(0); }
   /// The fastest plan that fits, of those between: `smallest` does, `fastest` does not.
   Result<Plan> between(Plan smallest, int64_t limit);
-  /// Axes of the mesh that no weight lies over, minor to major.
+  /// Axes of the mesh that no weight lies over, major to minor.
   std::vector<std::string> axesWithoutWeights() const;
 
 private:
@@ -154,14 +154,17 @@ Result<Plan> Strategy::between(Plan smallest, int64_t limit) {
 std::vector<std::string> Strategy::axesWithoutWeights() const {
   const Mesh mesh = dist::getMesh(*local) ? dist::getMesh(*local).getMesh().toMesh() : Mesh();
   std::vector<std::string> idle;
+  SmallVector<BlockArgument> weights;
+  for (auto function : local.get().getOps<func::FuncOp>())
+    llvm::copy_if(function.getArguments(), std::back_inserter(weights),
+                  [](BlockArgument arg) { return graph::argumentKind(arg) == graph::Kind::Parameter; });
   for (auto [i, axis] : llvm::enumerate(mesh.axes)) {
-    bool isUsed = axis.size == 1;
-    for (auto function : local.get().getOps<func::FuncOp>())
-      for (BlockArgument arg : function.getArguments())
-        if (auto sharding = dist::getShardingAttr(arg.getType());
-            sharding && graph::argumentKind(arg) == graph::Kind::Parameter)
-          isUsed |= llvm::any_of(sharding.toSharding(mesh).usedAxes(),
-                                 [&](const AxisRef &used) { return used.axis == int(i); });
+    // Where there is no weight, no item may speak of weights.
+    bool isUsed = axis.size == 1 || weights.empty();
+    for (BlockArgument weight : weights)
+      if (auto sharding = dist::getShardingAttr(weight.getType()))
+        isUsed |= llvm::any_of(sharding.toSharding(mesh).usedAxes(),
+                               [&](const AxisRef &used) { return used.axis == int(i); });
     if (!isUsed)
       idle.push_back(axis.name);
   }
@@ -332,7 +335,9 @@ void Fitting::explain(const Plan &plan) const {
                                   plan.seconds * 1e6, plan.options.savedBytes);
   if (plan.options.shard != options.shard)
     llvm::errs() << "; --shard=" << plan.options.shard;
-  if (plan.options.liveBytes >= 0)
+  if (plan.options.liveBytes == 0)
+    llvm::errs() << "; what a block makes is placed for few bytes";
+  else if (plan.options.liveBytes > 0)
     llvm::errs() << "; what a block makes is placed within " << plan.options.liveBytes << " bytes";
   llvm::errs() << "\n";
 }

@@ -29,7 +29,9 @@ void CloseChoices::see(llvm::MutableArrayRef<double> row, int64_t count, std::mt
     choices.push_back(std::move(made));
     return;
   }
-  assert(next < choices.size() && "every run makes the choices of the first");
+  // A branch may have gone the other way, whose choices the first run did not make.
+  if (next == choices.size() || choices[next].row.size() != row.size())
+    return;
   Choice &choice = choices[next++];
   if (run == Run::Rounded) {
     double most = 0;
@@ -58,7 +60,7 @@ void CloseChoices::turnClosest() {
     return a.margin - 2 * a.reach < b.margin - 2 * b.reach;
   });
   if (std::isfinite(closest.margin))
-    closest.reach = std::max(closest.reach, closest.margin / 2);
+    closest.reach = std::max(closest.reach, closest.margin); // more than a tie, which the index would decide
 }
 
 } // namespace tessera

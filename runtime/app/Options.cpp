@@ -241,7 +241,7 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
     options.text = textOf("--help", "", name, words.size() > 1 ? nameOf(readCommand(words[1])) : nullptr);
     return options;
   }
-  if (words.size() == 2 && words[1] == "help") // a log of that name would be ./help
+  if (words.size() == 2 && words[1] == "help" && words[0][0] != '-') // a log of that name would be ./help
     words[1] = "--help";
   // What belongs to all commands may stand alone.
   const std::string first = words[0].substr(0, words[0].find('='));

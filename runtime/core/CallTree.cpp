@@ -72,7 +72,9 @@ void CallCursor::settle() {
     if (next.kind != CallKind::Loop)
       return;
     int64_t count = next.countNumber < 0 ? next.count : counts_.at(size_t(next.countNumber));
-    bool runs = next.flagNumber < 0 || flags_.at(size_t(next.flagNumber)) == next.ifFlag;
+    const size_t flag = size_t(next.flagNumber);
+    const bool isSaid = next.flagNumber >= 0 && flag < flags_.size(); // not where what reads it did not run
+    const bool runs = next.flagNumber < 0 || (isSaid && flags_[flag] == next.ifFlag);
     if (runs && count > 0 && !next.calls.empty())
       frames_.push_back({&next.calls, 0, 0, count, next.step});
     else
@@ -90,7 +92,8 @@ const CallSpec &CallCursor::next(CallKind kind) {
   last_ = &(*frame.calls)[frame.at];
   indices_.clear();
   for (size_t i = 1; i < frames_.size(); ++i)
-    indices_.push_back(frames_[i].index);
+    if ((*frames_[i - 1].calls)[frames_[i - 1].at].flagNumber < 0) // a branch is no loop of the program
+      indices_.push_back(frames_[i].index);
   ++frame.at;
   return *last_;
 }

@@ -108,7 +108,8 @@ void CudaStream::post(std::unique_ptr<StreamTask> task) {
     device_.given(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "record a task of the host");
     return;
   }
-  synchronize();
+  begin();
+  device_.waitForStream(stream_);
   while (!task->advance(/*mayBlock=*/true)) {
   }
 }

@@ -8,6 +8,7 @@ other than it holds. `--memory` counts what `info` does. Made-up weights give th
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -53,8 +54,12 @@ def main():
             sys.exit(f"made-up weights on {mesh}: {here}expected {told}")
         done = subprocess.run([args.compiler, args.model, "--max-seq-len=64", f"--mesh={mesh}", "--memory=1", "-o", args.out], capture_output=True, text=True, timeout=500)
         taken = [max(info[f"{what}_bytes"]) for what in ("weight", "arena", "workspace")]
-        if f"needs at least {sum(taken)} bytes" not in done.stderr:
+        least = re.search(r"needs at least (\d+) bytes", done.stderr)
+        if not least or int(least[1]) > sum(taken):
             sys.exit(f"on {mesh} a rank takes {taken} bytes: weights, arena, workspace; --memory=1 says {done.stderr.strip()}")
+        small, _ = compiled(args, f"--mesh={mesh}", "--memory=" + least[1])
+        if sum(max(small[f"{what}_bytes"]) for what in ("weight", "arena", "workspace")) != int(least[1]):
+            sys.exit(f"on {mesh} with --memory={least[1]} info adds up to other bytes")
         held = 0
         for weight in info["weights"]:
             if weight["name"] not in alone:

@@ -230,7 +230,7 @@ CONFIG = [
     ("settings of generation with an end token in words", file("generation_config.json", {"eos_token_id": "</s>"}), "both",
      "cannot read model (.../generation_config.json, eos_token_id): the end token is not a token id or a list of them; correct that file"),
     ("settings of generation that are a folder", instead("generation_config.json", os.mkdir), "both",
-     "cannot read model (.../generation_config.json): not a regular file; give a Hugging Face directory, a .safetensors or a .gguf file"),
+     "cannot read model (.../generation_config.json): not a regular file; give a Hugging Face directory or a .gguf file"),
 ]
 TOKENIZERS = [
     ("a tokenizer of no bytes", file("tokenizer.json", b""), "info",

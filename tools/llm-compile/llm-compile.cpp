@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <initializer_list>
 #include <new>
 #include <unistd.h>
@@ -35,6 +36,9 @@ static void onInterruption(int signal) {
 
 int main(int argc, char **argv) {
   // A file must not get the number of a standard stream that the caller closed, and what is written to that.
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO}) // to write to what stands there fails
+    if (fcntl(stream, F_GETFD) < 0)
+      (void)!open("/dev/null", O_RDONLY);
   if (llvm::sys::Process::FixupStandardFileDescriptors())
     die("there is no /dev/null in place of a standard stream that is closed");
   llvm::sys::AddSignalHandler([](void *) { die("the compiler crashed"); }, nullptr);

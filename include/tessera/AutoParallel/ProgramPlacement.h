@@ -65,7 +65,7 @@ struct Decomposition {
 };
 
 /// For `leastGain`: what a compiler takes. In pieces ops stream less memory, but take more messages.
-inline constexpr double kWorthMoreMessages = 0.05;
+inline constexpr double kWorthMoreMessages = 0.1;
 
 struct ProgramPlacementOptions {
   int maxOptions = 40;            ///< of one op
@@ -75,18 +75,18 @@ struct ProgramPlacementOptions {
   /// Bytes that a rank may have of the program's values at once (docs/Memory.md, "Placement"): of the choices
   /// that keep to it one that takes little time; where none does, one that has few.
   double liveBytes = std::numeric_limits<double>::infinity();
-  bool all = true;                ///< search all assignments where they are few
+  bool all = true;   ///< search all assignments where they are few
   AxisList idleAxes; ///< that ops may be split over for that, though nothing may lie over them
-  /// The part of all time that the best of them must save to be taken, if it sends no less.
+  /// The part of all time, or of what is sent, that the best of them must save to be taken.
   double leastGain = 0;
 };
 
 struct ProgramDecision {
   std::vector<PlacementDecision> ops;
-  double time = 0;                                     ///< work and reshards
-  double sent = 0;                                     ///< the part of it that is no work
-  double lowerBound = 0;                               ///< no choice among the options takes less
-  double liveBytes = 0;                                ///< where they are limited: of a rank at once
+  double time = 0;       ///< work and reshards
+  double sent = 0;       ///< the part of it that is no work
+  double lowerBound = 0; ///< no choice among the options takes less
+  double liveBytes = 0;  ///< where they are limited: of a rank at once
   /// Nor does any assignment of axes that something lies over to factors of ops, in whatever order.
   bool boundsAll = false;
   bool widened = false;                                ///< it takes something that ops were offered

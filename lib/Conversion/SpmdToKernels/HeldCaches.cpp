@@ -96,6 +96,10 @@ private:
         setBytes(update.getResult());
       } else if (handsRowsOn(op)) {
         setBytes(op->getResult(0));
+      } else if (auto branch = dyn_cast<exec::ForOp>(op->getParentOp());
+                 branch && branch.getNumber() && isa<exec::YieldOp>(op)) {
+        return branch.emitOpError() << "gives a cache in blocks of " << graph::kCacheBlocks
+                                    << " from a branch of graph.if: it must be given outside of it";
       } else if (!isa<exec::YieldOp, func::ReturnOp>(op) && !readsBlocks(op, number)) {
         others.push_back(&use);
       }

@@ -2,8 +2,8 @@
 //
 // The host reads the condition and runs one body or the other: two loops of one iteration at most, of which
 // the second one runs where the first one does not. What follows for loops follows for branches so: kernels
-// are made of a body's ops, and buffers of one branch lie where those of the other do. The condition is the
-// same on all ranks (IfOp verifies it), so all meet in the collectives of one branch.
+// are made of a body's ops, and buffers of one branch lie where those of the other do. The condition is
+// whole on all ranks that meet in a collective of a branch, so they run the same one.
 //
 //===----------------------------------------------------------------------===//
 

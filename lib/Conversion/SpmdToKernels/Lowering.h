@@ -85,7 +85,7 @@ LogicalResult checkLayersWhole(Lowering &lowering);
 void addIntoStacks(Lowering &lowering);
 /// dist.manual_computation -> its body.
 void lowerManual(Lowering &lowering);
-/// graph.if -> both branches, and graph.select.
+/// graph.if -> a flag that the host reads, and two exec.for, of which one runs.
 void lowerBranches(Lowering &lowering);
 /// graph.repeat -> exec.for over whole stacks; layer slices become views.
 LogicalResult lowerRepeats(Lowering &lowering);

@@ -87,6 +87,9 @@ static ModelConfig readHuggingFace3(Settings &settings, const io::ModelFile &) {
   ModelConfig c = readJson(settings, defaults);
   int64_t period = settings.size("sliding_window_pattern", 6);
   readSecond(settings, c, period, std::nullopt, std::nullopt);
+  // Its configuration has the setting, and transformers computes without it.
+  if (c.scoreCap)
+    settings.unsupported("attn_logit_softcapping", "null");
   c.queryKeyNorm = QueryKeyNorm::EachHead;
   // Before transformers 5 what stretches the rotary embedding was for the other layers alone.
   c.slidingRotary = RotaryConfig();

@@ -60,11 +60,31 @@ static void readSparseLayers(Settings &settings, ModelConfig &c) {
   c.kinds = std::move(kinds);
 }
 
+/// A window, where it is on, is one of all layers. Releases of transformers before 4.53 had it in those from
+/// `max_window_layers` on, as in the dense models: what they would compute otherwise is refused.
+static void readWindow(Settings &settings, ModelConfig &c) {
+  std::optional<int64_t> window = readWindowJson(settings, 4096);
+  SettingValue without = settings.value("max_window_layers");
+  std::vector<LayerKind> kinds = readLayerTypesJson(settings, c.layers);
+  auto slides = [](LayerKind kind) { return kind.slides; };
+  if (!settings.flag("use_sliding_window", false)) {
+    settings.require(!llvm::any_of(kinds, slides), "layer_types",
+                     "has sliding layers, but use_sliding_window is off");
+    return;
+  }
+  if (!without.absent() && !(without.kind == SettingValue::Kind::Integer && without.integer == 0))
+    settings.unsupported("max_window_layers", "0, or to leave it out: releases of transformers do not agree "
+                                              "on which layers have the window");
+  if (!llvm::all_of(kinds, slides))
+    settings.unsupported("layer_types", "a window in all layers");
+  c.window = window;
+}
+
 static ModelConfig readHuggingFace(Settings &settings, const io::ModelFile &) {
   ModelConfig c = readDecoderJson(settings, {.maxPositions = 32768});
   c.attentionBias = settings.flag("attention_bias", false);
   c.queryKeyNorm = QueryKeyNorm::EachHead;
-  readUpperWindowJson(settings, c);
+  readWindow(settings, c);
   c.experts = readCount(settings);
   c.expertsUsed = settings.size("num_experts_per_tok", 8);
   c.expertFfn = settings.size("moe_intermediate_size", 768);

@@ -117,10 +117,10 @@ public:
     chosen.resize(ways.size());
     rest.assign(ways.size() + 1, 0);
     for (size_t op = ways.size(); op-- > 0;)
-      rest[op] = rest[op + 1] +
-                 std::min_element(ways[op].begin(), ways[op].end(), [](const Way &a, const Way &b) {
-                   return a.work < b.work;
-                 })->work;
+      rest[op] =
+          rest[op + 1] + std::min_element(ways[op].begin(), ways[op].end(), [](const Way &a, const Way &b) {
+                           return a.work < b.work;
+                         })->work;
     for (const ProgramUse &use : program.uses)
       uses.push_back({use.value, numberOf(use.sharding)});
     times.resize(program.values.size(), std::vector<double>(shardings.size() * shardings.size(), -1));
@@ -320,8 +320,8 @@ private:
       return floor;
     auto &cost = costs.reshard(shape, 4, source, target);
     time = cost.possible ? cost.time : INFINITY;
-    EXPECT_LE(floor, time * (1 + 1e-9)) << toString(source, costs.mesh) << " to "
-                                        << toString(target, costs.mesh);
+    EXPECT_LE(floor, time * (1 + 1e-9))
+        << toString(source, costs.mesh) << " to " << toString(target, costs.mesh);
     return time;
   }
 
@@ -331,7 +331,8 @@ private:
     double time = 0;
     llvm::SmallVector<std::pair<int, int>, 2> own;
     for (auto [value, to] : llvm::zip(op.operands, way.operands))
-      if (!llvm::is_contained(read[size_t(value)], to) && !llvm::is_contained(own, std::make_pair(value, to))) {
+      if (!llvm::is_contained(read[size_t(value)], to) &&
+          !llvm::is_contained(own, std::make_pair(value, to))) {
         own.push_back({value, to});
         time += timeOf(value, made[size_t(value)], to, exactly);
       }
@@ -365,8 +366,9 @@ private:
   std::vector<double> assignments;
   std::map<std::string, int> numbers;
   std::vector<Sharding> shardings;
-  std::vector<std::pair<int, int>> uses;          ///< value and sharding
-  std::vector<std::vector<double>> times, floors; ///< of values: from each sharding to each; below 0: not known
+  std::vector<std::pair<int, int>> uses; ///< value and sharding
+  std::vector<std::vector<double>> times,
+      floors; ///< of values: from each sharding to each; below 0: not known
   std::vector<std::vector<Way>> ways;
   std::vector<double> rest; ///< least work of an op and those behind it
   std::vector<int> made;    ///< of values

@@ -191,6 +191,20 @@ TEST_F(Families, QwensWindowIsOffUnlessItIsSwitchedOn) {
   EXPECT_NE(failure(qwen2(kinds)).find("layer_types): the value"), std::string::npos);
 }
 
+TEST_F(Families, Qwen3MoesWindowIsOfAllLayers) {
+  auto moe = [](json more) {
+    more.update({{"sliding_window", 7}, {"num_experts", 5}, {"num_experts_per_tok", 2}});
+    return decoderConfig("Qwen3MoeForCausalLM", "qwen3_moe", more);
+  };
+  EXPECT_EQ(windows(moe({{"max_window_layers", 2}})), std::vector<int64_t>{0});
+  json on = {{"use_sliding_window", true}};
+  EXPECT_EQ(windows(moe(on)), std::vector<int64_t>{7});
+  on["max_window_layers"] = 0;
+  EXPECT_EQ(windows(moe(on)), std::vector<int64_t>{7});
+  on["max_window_layers"] = 2;
+  EXPECT_NE(failure(moe(on)).find("max_window_layers): the value 2"), std::string::npos) << failure(moe(on));
+}
+
 TEST_F(Families, KindsOfLayersAreAsManyBodiesAsTheirOrderHas) {
   auto of = [](const std::string &order) {
     json kinds = {{"sliding_window", 7}, {"use_sliding_window", true}, {"num_hidden_layers", order.size()}};

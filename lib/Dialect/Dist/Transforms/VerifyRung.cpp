@@ -50,7 +50,6 @@ StringRef onGraph(Operation *op) {
     return "nothing: ops of dist come with rung step; give a model, or what --compile-to=graph writes";
   return "";
 }
-/// Says something to propagation alone.
 StringRef onStep(Operation *op) {
   // dist-annotate leaves its mark here; the rung is otherwise the same as graph.
   if (isa<DistDialect>(op->getDialect()) && !isa<PropagationWordOpInterface>(op) &&

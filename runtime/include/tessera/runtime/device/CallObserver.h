@@ -16,8 +16,8 @@ struct ObservedCall {
   void *const *buffers = nullptr;
   const int64_t *scalars = nullptr;
   const void *dst = nullptr; // what another call writes
-  int64_t flag = -1;         // what was read
   int64_t token = -1;        // of what was begun (once it was), and of what is waited for
+  int64_t flag = -1;         // what was read
 };
 
 // Called by the rank's main thread.
