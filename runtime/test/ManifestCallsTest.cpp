@@ -49,20 +49,24 @@ TEST(Manifest, NamesCallsOfTheBranchThatRuns) {
   text.replace(text.find("\"inputs\""), 0, R"("calls": [
       {"loop": 2, "calls": [
         {"do": "read_flag", "id": 0},
-        {"loop": 1, "if": 0, "calls": [{"do": "launch", "kernel": "yes"}]},
+        {"loop": 1, "if": 0, "calls": [{"do": "launch", "kernel": "yes", "at": [["layer", 1, 0]]}]},
         {"do": "copy"},
-        {"loop": 1, "unless": 0, "calls": [{"do": "launch", "kernel": "no"}]}]}], )");
+        {"loop": 1, "unless": 0, "calls": [{"do": "launch", "kernel": "no", "at": [["layer", 1, 0]]}]}]}], )");
   EntrySpec entry = Manifest::parse(text).entries[0];
   const std::vector<int64_t> none;
   CallCursor cursor(entry.calls, none);
   for (bool flag : {true, false}) {
     cursor.next(CallKind::ReadFlag);
     cursor.tellFlag(flag);
-    if (flag)
+    if (flag) {
       EXPECT_EQ(cursor.next(CallKind::Launch).kernel, "yes");
+      EXPECT_EQ(cursor.place(), "layer 0"); // of the loop around the branch, which is none
+    }
     cursor.next(CallKind::Copy);
-    if (!flag)
+    if (!flag) {
       EXPECT_EQ(cursor.next(CallKind::Launch).kernel, "no");
+      EXPECT_EQ(cursor.place(), "layer 1");
+    }
   }
   EXPECT_THROW(cursor.next(CallKind::ReadFlag), Error);
   expectRefusedIn(text, "read_flag\", \"id\": 0", "read_flag\", \"id\": 1", "a number is none of its table");
