@@ -65,17 +65,13 @@ static void readSparseLayers(Settings &settings, ModelConfig &c) {
 static void readWindow(Settings &settings, ModelConfig &c) {
   std::optional<int64_t> window = readWindowJson(settings, 4096);
   SettingValue without = settings.value("max_window_layers");
-  std::vector<LayerKind> kinds = readLayerTypesJson(settings, c.layers);
-  auto slides = [](LayerKind kind) { return kind.slides; };
-  if (!settings.flag("use_sliding_window", false)) {
-    settings.require(!llvm::any_of(kinds, slides), "layer_types",
-                     "has sliding layers, but use_sliding_window is off");
+  std::optional<std::vector<LayerKind>> kinds = readSwitchedLayerTypesJson(settings, c.layers);
+  if (!kinds)
     return;
-  }
   if (!without.absent() && !(without.kind == SettingValue::Kind::Integer && without.integer == 0))
     settings.unsupported("max_window_layers", "0, or to leave it out: releases of transformers do not agree "
                                               "on which layers have the window");
-  if (!llvm::all_of(kinds, slides))
+  if (!llvm::all_of(*kinds, [](LayerKind kind) { return kind.slides; }))
     settings.unsupported("layer_types", "a window in all layers");
   c.window = window;
 }

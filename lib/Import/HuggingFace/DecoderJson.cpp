@@ -54,18 +54,26 @@ std::vector<LayerKind> readLayerTypesJson(Settings &settings, int64_t layers) {
   return kinds;
 }
 
+static bool slides(LayerKind kind) { return kind.slides; }
+
+std::optional<std::vector<LayerKind>> readSwitchedLayerTypesJson(Settings &settings, int64_t layers) {
+  std::vector<LayerKind> kinds = readLayerTypesJson(settings, layers);
+  if (settings.flag("use_sliding_window", false))
+    return kinds;
+  settings.require(!llvm::any_of(kinds, slides), "layer_types",
+                   "has sliding layers, but use_sliding_window is off");
+  return std::nullopt;
+}
+
 void readUpperWindowJson(Settings &settings, ModelConfig &config) {
   std::optional<int64_t> window = readWindowJson(settings, 4096);
   SettingValue first = settings.value("max_window_layers");
   bool all = first.kind == SettingValue::Kind::Integer && first.integer == 0;
   int64_t without = std::min(config.layers, all ? 0 : settings.size("max_window_layers", 28));
-  std::vector<LayerKind> kinds = readLayerTypesJson(settings, config.layers);
-  auto slides = [](LayerKind kind) { return kind.slides; };
-  if (!settings.flag("use_sliding_window", false)) {
-    settings.require(!llvm::any_of(kinds, slides), "layer_types",
-                     "has sliding layers, but use_sliding_window is off");
+  std::optional<std::vector<LayerKind>> listed = readSwitchedLayerTypesJson(settings, config.layers);
+  if (!listed)
     return;
-  }
+  std::vector<LayerKind> kinds = std::move(*listed);
   if (kinds.empty() && window) {
     if (without != 0 && without != config.layers && config.layers > kMostMixedLayers)
       settings.unsupported("max_window_layers", "a window in all layers or none, if there are more than " +
