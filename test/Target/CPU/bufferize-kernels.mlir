@@ -245,3 +245,30 @@ func.func @twice(%x: tensor<6xf32>, %out0: tensor<6xf32>, %out1: tensor<6xf32>, 
   }
   return %r#0, %r#1 : tensor<6xf32>, tensor<6xf32>
 }
+
+// -----
+
+#all = affine_map<(d0) -> (d0)>
+
+// A whole output that is updated, and read by what makes another one: the sum that goes there begins in a place of its own, as long as it is read.
+// CHECK-LABEL: func @updates_whole(
+// CHECK-SAME: %[[X:.*]]: memref<6xf32>, %[[OUT0:.*]]: memref<6xf32> {tessera.output}, %[[OUT1:.*]]: memref<6xf32> {tessera.output}
+// CHECK: %[[ZEROS:.*]] = memref.alloc
+// CHECK: linalg.fill {{.*}} outs(%[[ZEROS]]
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %[[OUT1]] {{.*}} outs(%[[OUT0]], %[[ZEROS]]
+// CHECK: memref.copy %[[ZEROS]], %[[OUT1]]
+// CHECK: return
+func.func @updates_whole(%x: tensor<6xf32>, %out0: tensor<6xf32>, %out1: tensor<6xf32>, %begin: index, %end: index) -> (tensor<6xf32>, tensor<6xf32>) attributes {tessera.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<6xf32>
+  %e1 = tensor.empty() : tensor<6xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e1 : tensor<6xf32>) -> tensor<6xf32>
+  %r:2 = linalg.generic {indexing_maps = [#all, #all, #all, #all], iterator_types = ["parallel"]}
+      ins(%x, %out1 : tensor<6xf32>, tensor<6xf32>) outs(%e0, %zeros : tensor<6xf32>, tensor<6xf32>) {
+  ^bb0(%a: f32, %b: f32, %u: f32, %sum: f32):
+    %c = arith.addf %a, %b : f32
+    %d = arith.addf %sum, %c : f32
+    linalg.yield %c, %d : f32, f32
+  } -> (tensor<6xf32>, tensor<6xf32>)
+  return %r#0, %r#1 : tensor<6xf32>, tensor<6xf32>
+}

@@ -59,7 +59,8 @@ std::optional<int64_t> readWindowJson(Settings &settings, std::optional<int64_t>
 /// Which of `layers` slide, from `layer_types`; empty: that is not there.
 std::vector<LayerKind> readLayerTypesJson(Settings &settings, int64_t layers);
 
-/// The same of a model that says by `use_sliding_window` whether layers slide at all; none: that is off, and none may.
+/// The same of a model that says by `use_sliding_window` whether layers slide at all; none: that is off, and
+/// none may.
 std::optional<std::vector<LayerKind>> readSwitchedLayerTypesJson(Settings &settings, int64_t layers);
 
 /// Sets window and kinds of Qwen2 and Qwen3: if `use_sliding_window` is on, layers slide that `layer_types`
