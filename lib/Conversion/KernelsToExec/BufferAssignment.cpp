@@ -251,8 +251,12 @@ bool BufferAssignment::placeInLayer(LaunchOp copy) {
     return false;
   if (!isFreeUntil(storage(stack), index, maker, copy))
     return false;
-  // A stack that begins with this layer begins earlier.
-  nodes[storage(stack)].reserved.push_back({stepOf[maker], stepOf[copy]});
+  // A stack that begins with this layer begins earlier, and one that nobody reads ends with the layer's
+  // readers.
+  int64_t last = stepOf[copy];
+  for (const LiveRange &range : node.ranges)
+    last = std::max(last, range.last);
+  nodes[storage(stack)].reserved.push_back({stepOf[maker], last});
   node.layer = Layer{stack, index};
   return true;
 }

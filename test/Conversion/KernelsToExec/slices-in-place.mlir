@@ -77,3 +77,27 @@ func.func @read(%s0: tensor<4x8xf32> {graph.kind = #graph.kind<state>, graph.nam
   }
   return %p : tensor<4x8xf32>
 }
+
+// Nobody reads the stack, but its layer is read late: what comes between lies elsewhere (--verify-exec-memory would say so).
+// CHECK-LABEL: func.func @unread
+// CHECK: %[[BETWEEN:[0-9]+]] = exec.buffer at 1024 : memref<8xf32>
+// CHECK-NEXT: %[[STACK:[0-9]+]] = exec.buffer at 896 : memref<4x8xf32>
+// CHECK: %[[LAYER:.*]] = exec.layer %[[STACK]]
+// CHECK-NEXT: exec.launch @twice ins(%[[X:[0-9]+]] : memref<8xf32>) outs(%[[LAYER]] : memref<8xf32>)
+// CHECK-NEXT: exec.launch @twice ins(%[[X]] : memref<8xf32>) outs(%[[BETWEEN]] : memref<8xf32>)
+// CHECK-NEXT: exec.launch @twice ins(%[[LAYER]] : memref<8xf32>)
+func.func @unread(%x: tensor<8xf32> {graph.kind = #graph.kind<input>, graph.name = "x"})
+    -> (tensor<8xf32> {graph.kind = #graph.kind<output>, graph.name = "a"}, tensor<8xf32> {graph.kind = #graph.kind<output>, graph.name = "b"}) attributes {exec.entry} {
+  %zero = arith.constant 0 : index
+  %s = tensor.empty() : tensor<4x8xf32>
+  %e = tensor.empty() : tensor<8xf32>
+  %m = exec.launch @twice ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) count = 1 grain = 1 -> tensor<8xf32>
+  %n = exec.launch @place ins(%m : tensor<8xf32>) outs(%s : tensor<4x8xf32>) scalars(%zero) count = 1 grain = 1 modes(layer) copies -> tensor<4x8xf32>
+  %f = tensor.empty() : tensor<8xf32>
+  %between = exec.launch @twice ins(%x : tensor<8xf32>) outs(%f : tensor<8xf32>) count = 1 grain = 1 -> tensor<8xf32>
+  %g = tensor.empty() : tensor<8xf32>
+  %late = exec.launch @twice ins(%m : tensor<8xf32>) outs(%g : tensor<8xf32>) count = 1 grain = 1 -> tensor<8xf32>
+  %h = tensor.empty() : tensor<8xf32>
+  %last = exec.launch @twice ins(%between : tensor<8xf32>) outs(%h : tensor<8xf32>) count = 1 grain = 1 -> tensor<8xf32>
+  return %last, %late : tensor<8xf32>, tensor<8xf32>
+}
