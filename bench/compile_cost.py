@@ -6,6 +6,7 @@ No test holds a time: tests count ops, plans and bytes (test/Integration/check_s
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,18 @@ def compare(what, commands, runs):
     print(f"{what}: {least[1] / least[0]:.2f} x the time ({least[1]:.3f} s against {least[0]:.3f}), {peak[1] / 2**20:.0f} MiB against {peak[0] / 2**20:.0f}", flush=True)
 
 
+def layer(what, compiler, folder, flags, out, runs):
+    """What sharding takes a layer, with all that is around it: what the flags cost from rung step to spmd, by the loops of layers that it places."""
+    command = [compiler, folder, *flags, "-o", f"{out}/x.mlir"]
+    found = subprocess.run(command + ["--compile-to=spmd", "--explain"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
+    loops = len(re.findall(r"block of graph\.repeat", found))
+    least = [float("inf")] * 2
+    for _ in range(runs):
+        for i, rung in enumerate(("step", "spmd")):
+            least[i] = min(least[i], cost(command + [f"--compile-to={rung}"])[0])
+    print(f"{what}: {1000 * (least[1] - least[0]) / loops:.0f} ms a layer ({least[1]:.3f} s in all, {least[0]:.3f} of it to rung step; {loops} loops of layers)", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="build/bin/llm-compile")
@@ -62,6 +75,10 @@ def main():
             print(f"GPT-2 124M, train, {dtype}, to a binary: {min(took):.2f} CPU s, {max(held) / 2**20:.0f} MiB", flush=True)
         spmd = [args.compiler, folders[0], "--batch=64", "--compile-to=spmd", "-o", f"{out}/x.mlir"]
         compare("tiny-llama to spmd, dp=64,tp=8 against tp=2", [spmd + ["--mesh=tp=2"], spmd + ["--mesh=dp=64,tp=8"]], args.runs)
+        for name, flags in (("tiny-llama", ["--batch=4"]), ("smollm2-135m-config", ["--batch=8", "--max-seq-len=2048"]),
+                            ("llama-405b", ["--dtype=bf16", "--batch=2048", "--max-seq-len=8192"])):
+            for mesh in ("dp=2,fsdp=2,cp=2,sp=2,tp=2", "tp=2,sp=2,cp=2,fsdp=2,dp=2"):
+                layer(f"{name} on {mesh}", args.compiler, f"{args.models}/{name}", flags + [f"--mesh={mesh}"], out, args.runs)
         large = [args.compiler, f"{args.models}/llama-405b", "--dtype=bf16", "--batch=2048", "--max-seq-len=8192", "--compile-to=spmd", "-o", f"{out}/x.mlir"]
         compare("405B to spmd, dp=64,fsdp=16,tp=16 against fsdp=8",
                 [large + ["--mesh=fsdp=8"], large + ["--mesh=dp=64,fsdp=16,tp=16", "--shard=residual:seq=tp"]], args.runs)

@@ -58,3 +58,9 @@ def decode(args):
     x, (k, v) = layers(jnp.take(args["embedding"], args["tokens"], axis=0, mode="clip"), args["positions"], args)
     logits, ids = head(x, args)
     return {"logits": logits, "next": ids, "layers.k_cache": k, "layers.v_cache": v}
+
+
+def head_of_chunk(args):
+    """The head step: logits of one position of each row of a chunk."""
+    logits, ids = head(jnp.take_along_axis(args["hidden"], args["index"][:, None, None], axis=1, mode="clip"), args)
+    return {"logits": logits, "next": ids}

@@ -196,8 +196,8 @@ FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFac
 BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs, bool widen,
                                      BlockDecisions *decisions) {
   ProgramBuilder builder(facts);
-  for (Operation &op : block)
-    builder.build(op);
+  for (Operation *op : canonicalOrder(block)) // as placeBlock
+    builder.build(*op);
   ProgramPlacementOptions settings;
   settings.largestTable = kTableOfPrices;
   settings.widen = widen;
@@ -212,8 +212,8 @@ BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, Resh
 std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block, const BlockFacts &facts,
                                                                     ReshardCosts &costs) {
   ProgramBuilder builder(facts);
-  for (Operation &op : block)
-    builder.build(op);
+  for (Operation *op : canonicalOrder(block)) // as placeBlock
+    builder.build(*op);
   std::vector<std::pair<Value, Sharding>> sums;
   auto options = placementOptions(builder.program, costs, ProgramPlacementOptions().maxOptions);
   for (auto [op, list] : llvm::zip(builder.ops, options))

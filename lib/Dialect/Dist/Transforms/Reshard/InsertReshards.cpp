@@ -15,9 +15,9 @@
 #include "Reshard/CachedReshardCosts.h"
 #include "Reshard/CarriedSums.h"
 #include "Reshard/CheckAttributes.h"
+#include "Reshard/LoopLayouts.h"
 #include "Reshard/OutputLayouts.h"
 #include "Reshard/PinConflicts.h"
-#include "Reshard/StackLayouts.h"
 #include "RetiredOps.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
@@ -201,7 +201,7 @@ private:
     if (function.isExternal())
       return success();
     SearchWork before = searchWork();
-    layStacks(function, written, costs);
+    layLoops(function, written, costs);
     keepCarriedSums(function, written, costs);
     if (SearchWork work = searchWork().since(before); work.tableEntries > 0)
       dist::explain(function.getLoc(), "prices",

@@ -1,0 +1,42 @@
+"""More rows of docs/Bytes.md: the models of compare_with_xla.py with the axes of their meshes in other orders and batches from 1 to 256, and plans that we know.
+
+A plan is known for a row if our compiler makes it of the same program with the same shardings of arguments and results: for another order of the mesh's axes, or under a pin."""
+import itertools
+
+MESHES = ["tp=4,dp=2", "tp=2,fsdp=2", "tp=2,fsdp=4", "tp=2,fsdp=2,dp=2", "fsdp=2,tp=2,dp=2", "tp=2,sp=2", "tp=4,sp=2", "sp=2,dp=2", "tp=2,sp=2,dp=2", "fsdp=4,dp=2",
+          "tp=2,cp=2", "cp=2,tp=2"]
+BATCHES = [1, 4, 16, 64, 256, 2, 32, 128]
+BACKWARD_MESHES = ["tp=4,fsdp=2", "fsdp=4,dp=2", "tp=2,fsdp=2,dp=2"]
+BACKWARD_BATCHES = [1, 8, 64, 256]
+# That rows are split over, so that jax can be asked.
+OF_ROWS = ("dp", "fsdp")
+
+
+def sizes_of(mesh):
+    return {axis: int(size) for axis, size in (item.split("=") for item in mesh.split(","))}
+
+
+def generate(models):
+    """(model, mesh, batch): every model on every mesh, with all batches in turn."""
+    for m, model in enumerate(models):
+        for i, mesh in enumerate(MESHES):
+            over = 1
+            for axis, size in sizes_of(mesh).items():
+                over *= size if axis in OF_ROWS else 1
+            yield model, mesh, max(over, BATCHES[(3 * m + i) % len(BATCHES)])
+
+
+def orders(mesh):
+    """The mesh with its axes in all other orders."""
+    return [other for axes in itertools.permutations(mesh.split(",")) if (other := ",".join(axes)) != mesh]
+
+
+def pins(mesh):
+    """Pins of the stream between layers, each over one axis besides what rows lie over."""
+    rows = [axis for axis in sizes_of(mesh) if axis in OF_ROWS]
+    for axis in sizes_of(mesh):
+        for dim in ("seq", "hidden"):
+            yield f"residual:{dim}={axis}"
+        if axis not in rows:
+            yield "residual:batch=" + "+".join(rows + [axis])
+    yield "residual:hidden=" + "+".join(sizes_of(mesh))

@@ -1,0 +1,432 @@
+//===- LoopLayouts.cpp - How what loops carry and hand on lies ------------===//
+#include "Reshard/LoopLayouts.h"
+#include "Explain.h"
+#include "Loops.h"
+
+#include "tessera/Support/TypeSizes.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::dist;
+
+namespace {
+/// How a value lies that bodies hand on, and how else it could. Of a stack: one layer.
+struct HandedOn {
+  SmallVector<int64_t> shape;
+  Sharding first; ///< as propagation has it
+  Sharding now;   ///< as it is written
+  std::vector<Sharding> others = {};
+
+  bool isChanged() const { return !now.samePlacement(first); }
+};
+
+/// A stack that one loop returns and others read, and nobody else.
+struct Stack : HandedOn {
+  StackEdge made;
+  SmallVector<std::pair<DataFlowOpInterface, StackEdge>, 2> reads = {};
+};
+
+/// What one iteration of a loop hands to the next.
+struct Carried : HandedOn {
+  DataFlowOpInterface loop;
+  DataFlowEdge edge;
+  size_t number;
+};
+
+class LoopLayouts {
+public:
+  LoopLayouts(DataFlowOpInterface maker, const ShardingAttributes &written, ReshardCosts &costs)
+      : maker(maker), loops({maker}), written(written), costs(costs) {}
+
+  void run() {
+    findStacks();
+    for (DataFlowOpInterface loop : loops)
+      findCarried(loop);
+    search();
+    if (llvm::none_of(carried, [](const Carried &value) { return value.isChanged(); }) || isLessAsPlaced())
+      return explainAll();
+    // What bodies do with hints alone is not what they do in the end: stacks alone, then.
+    carried.clear();
+    search();
+    explainAll();
+  }
+
+private:
+  static constexpr double kLittle = 0.01;
+  static constexpr size_t kMostOthers = 4;
+
+  /// From what is written, to what takes least.
+  void search() {
+    if (stacks.empty() && carried.empty())
+      return;
+    before = least = price().time;
+    if (!std::isfinite(before))
+      return;
+    // Below that nothing leads.
+    bound = freely() * (1 + kLittle);
+    // Loops run in one way or another as a whole: first all as they are made, or as they are read; then all
+    // of one shape alike.
+    for (bool made : {true, false})
+      tryAll([&](const HandedOn &value) -> const Sharding * {
+        return value.others.empty() ? nullptr : made ? &value.others.front() : &value.others.back();
+      });
+    std::vector<std::pair<SmallVector<int64_t>, Sharding>> alike;
+    forEach([&](const HandedOn &value) {
+      for (const Sharding &other : value.others)
+        if (llvm::none_of(alike, [&](const auto &known) {
+              return known.first == value.shape && known.second.samePlacement(other);
+            }))
+          alike.push_back({value.shape, other});
+    });
+    for (const auto &[shape, sharding] : alike)
+      tryAll([&, &shape = shape, &sharding = sharding](const HandedOn &value) {
+        return value.shape == shape && elements(value, sharding) <= elements(value, value.first) ? &sharding
+                                                                                                 : nullptr;
+      });
+    for (Stack &stack : stacks)
+      tryOne(stack);
+    for (Carried &value : carried)
+      tryOne(value);
+  }
+
+  template <typename Visit> void forEach(Visit visit) {
+    for (Stack &stack : stacks)
+      visit(stack);
+    for (Carried &value : carried)
+      visit(value);
+  }
+
+  void explainAll() const {
+    auto say = [&](DataFlowOpInterface loop, StringRef kind, std::string what, const Sharding &now,
+                   const Sharding &first) {
+      explain(loop->getLoc(), kind,
+              llvm::formatv("{0} {1} as {2}, not {3}: with the loops that read it {4:F3} us, not {5:F3} us",
+                            loop->getName().stripDialect(), what, toString(now, costs.mesh),
+                            toString(first, costs.mesh), least * 1e6, before * 1e6));
+    };
+    auto ofAll = [](Sharding layer) {
+      layer.dims.insert(layer.dims.begin(), DimSharding());
+      return layer;
+    };
+    for (const Stack &stack : stacks)
+      if (stack.isChanged())
+        say(maker, "stack",
+            llvm::formatv("returns result #{0}", cast<OpResult>(stack.made.stack).getResultNumber()),
+            ofAll(stack.now), ofAll(stack.first));
+    for (const Carried &value : carried)
+      if (value.isChanged())
+        say(value.loop, "carried", llvm::formatv("carries value #{0}", value.number), value.now, value.first);
+  }
+
+  void findStacks() {
+    for (const StackEdge &edge : maker.getStackEdges()) {
+      if (!edge.collected)
+        continue;
+      Sharding now = written.of(edge.stack);
+      bool isOnlyRead = !edge.stack.use_empty() && now.partial.empty();
+      now.dims.erase(now.dims.begin());
+      auto shape = cast<RankedTensorType>(edge.stack.getType()).getShape().drop_front();
+      Stack stack{{llvm::to_vector(shape), now, now}, edge};
+      for (Operation *user : edge.stack.getUsers()) {
+        auto reader = dyn_cast<DataFlowOpInterface>(user);
+        isOnlyRead &= reader && user->getBlock() == maker->getBlock() && user->hasAttr(kBlockShardingsAttr);
+        if (!isOnlyRead)
+          break;
+        int reads = 0;
+        for (const StackEdge &read : reader.getStackEdges())
+          if (!read.collected && read.stack == edge.stack) {
+            stack.reads.push_back({reader, read});
+            ++reads;
+          }
+        isOnlyRead &= reads == llvm::count(user->getOperands(), edge.stack);
+      }
+      if (!isOnlyRead)
+        continue;
+      for (auto &[reader, read] : stack.reads)
+        if (!llvm::is_contained(loops, reader))
+          loops.push_back(reader);
+      stacks.push_back(std::move(stack));
+    }
+  }
+
+  /// Sums are another matter (keepCarriedSums).
+  void findCarried(DataFlowOpInterface loop) {
+    if (!isLoop(loop))
+      return;
+    std::vector<Sharding> shardings = written.ofEdges(loop);
+    for (auto [i, edge] : llvm::enumerate(loop.getDataFlowEdges())) {
+      auto type = cast<RankedTensorType>(edge.values.front().getType());
+      if (type.getRank() > 0 && shardings[i].partial.empty())
+        carried.push_back({{llvm::to_vector(type.getShape()), shardings[i], shardings[i]}, loop, edge, i});
+    }
+  }
+
+  //===--- Prices -----------------------------------------------------------===//
+
+  BlockFacts facts() const {
+    return {[this](Value value) { return written.of(value); },
+            [this](OpResult result) { return written.of(result); },
+            [this](Operation *op) { return written.outsideNeeds(op); }};
+  }
+
+  BlockPrice priceOf(const BlockFacts &facts, bool widen, BlockDecisions &decisions) const {
+    BlockPrice total;
+    for (DataFlowOpInterface loop : loops)
+      for (Region &region : loop->getRegions())
+        for (Block &block : region) {
+          const double times = double(loop.getExecutions(region.getRegionNumber()));
+          BlockPrice price = priceBlock(block, facts, costs, widen, &decisions);
+          total.time += times * price.time;
+          total.sent += times * price.sent;
+        }
+    return total;
+  }
+
+  BlockPrice price(bool widen = false) {
+    decisions.clear();
+    BlockPrice total = priceOf(facts(), widen, decisions);
+    for (const Carried &value : carried) {
+      const double ends = endsTime(value);
+      total.time += ends;
+      total.sent += ends;
+    }
+    return total;
+  }
+
+  /// At most: on the way into the loop, from where it is written to lie before, and out of it.
+  double endsTime(const Carried &value) const {
+    double total = 0;
+    auto add = [&](Value moved, const Sharding &from, const Sharding &to) {
+      auto type = cast<RankedTensorType>(moved.getType());
+      auto &cost = costs.reshard(type.getShape(), double(elementBytes(type)), from, to);
+      total += cost.possible ? cost.time : std::numeric_limits<double>::infinity();
+    };
+    for (Value place : value.edge.values) {
+      if (place.getParentBlock() != value.loop->getBlock())
+        continue; // inside
+      if (!ShardingAttributes::isPlaceOf(value.loop, place))
+        add(place, written.of(place), value.now);
+      else if (!place.use_empty())
+        add(place, value.now, value.first);
+    }
+    return total;
+  }
+
+  /// What the loops take if nothing that is handed on costs anything: bodies leave it as they have it, and are
+  /// given whole values, of which anything is a slice. How the values lie then is what is worth a try.
+  double freely() {
+    BlockFacts free = facts();
+    free.needs = [this](Operation *op) {
+      auto needs = written.outsideNeeds(op);
+      if (!needs || !op->hasTrait<OpTrait::IsTerminator>())
+        return needs;
+      for (const Stack &stack : stacks)
+        for (Value slice : stack.made.slices)
+          if (op->getParentOp() == maker && llvm::is_contained(op->getOperands(), slice))
+            drop(llvm::reverse(*needs), slice, *needs);
+      for (const Carried &value : carried)
+        for (Value yielded : value.edge.values)
+          if (op->getParentOp() == value.loop && llvm::is_contained(op->getOperands(), yielded))
+            drop(*needs, yielded, *needs);
+      return needs;
+    };
+    free.known = [this](Value value) {
+      bool isGiven = llvm::any_of(stacks,
+                                  [&](const Stack &stack) {
+                                    return llvm::any_of(stack.reads, [&](const auto &read) {
+                                      return llvm::is_contained(read.second.slices, value);
+                                    });
+                                  }) ||
+                     llvm::any_of(carried, [&](const Carried &one) {
+                       return isa<BlockArgument>(value) && llvm::is_contained(one.edge.values, value);
+                     });
+      return isGiven ? Sharding(cast<RankedTensorType>(value.getType()).getRank()) : written.of(value);
+    };
+    BlockDecisions decided;
+    double total = priceOf(free, /*widen=*/false, decided).time;
+    for (Stack &stack : stacks) {
+      offer(stack, madeAs(stack.made.slices.front(), decided));
+      for (OpOperand &use : stack.reads.front().second.slices.front().getUses())
+        offerRead(stack, use, decided);
+    }
+    for (Carried &value : carried)
+      for (Value place : value.edge.values) {
+        if (!ShardingAttributes::isPlaceOf(value.loop, place) && isa<OpResult>(place) &&
+            place.getParentBlock() != value.loop->getBlock())
+          offer(value, madeAs(place, decided));
+        if (isa<BlockArgument>(place) && ShardingAttributes::isPlaceOf(value.loop, place))
+          for (OpOperand &use : place.getUses())
+            offerRead(value, use, decided);
+      }
+    return total;
+  }
+
+  template <typename Range> static void drop(Range &&inOrder, Value value, ValueNeeds &needs) {
+    for (auto &need : inOrder)
+      if (need.first == value) {
+        needs.erase(needs.begin() + (&need - needs.data()));
+        return;
+      }
+  }
+
+  Sharding madeAs(Value value, const BlockDecisions &by) const {
+    auto result = dyn_cast<OpResult>(value);
+    auto op = result ? by.find(result.getOwner()) : by.end();
+    return op == by.end() ? written.of(value) : op->second.results[result.getResultNumber()];
+  }
+
+  void offerRead(HandedOn &value, OpOperand &use, const BlockDecisions &by) const {
+    if (auto reader = by.find(use.getOwner()); reader != by.end())
+      offer(value, reader->second.operands[use.getOperandNumber()]);
+  }
+
+  static int64_t elements(const HandedOn &value, const Sharding &sharding) {
+    int64_t count = 1;
+    for (int64_t size : sharding.localShape(value.shape))
+      count *= size;
+    return count;
+  }
+
+  /// If a rank holds no more of it than now.
+  static void offer(HandedOn &value, const Sharding &as) {
+    Sharding other(int64_t(as.dims.size())); // not a sum
+    for (auto [dim, of] : llvm::zip(other.dims, as.dims))
+      dim.axes = of.axes;
+    auto isKnown = [&](const Sharding &known) { return known.samePlacement(other); };
+    if (!isKnown(value.now) && elements(value, other) <= elements(value, value.now) &&
+        value.others.size() < kMostOthers && llvm::none_of(value.others, isKnown))
+      value.others.push_back(other);
+  }
+
+  //===--- Changes ----------------------------------------------------------===//
+
+  /// At the stack, and at the slices that bodies read.
+  void write(Stack &stack, const Sharding &layer) {
+    Sharding whole = written.of(stack.made.stack);
+    whole.dims.resize(1);
+    whole.dims.append(layer.dims.begin(), layer.dims.end());
+    written.write(maker, DataFlowEdge{{stack.made.stack}}, whole);
+    for (auto &[reader, read] : stack.reads)
+      written.write(reader, DataFlowEdge{read.slices}, layer);
+    stack.now = layer;
+  }
+  void write(Carried &value, const Sharding &sharding) {
+    written.write(value.loop, value.edge, sharding);
+    value.now = sharding;
+  }
+
+  /// Whether one of `made` is made, or one of `read` read, in another way than `lies`, as the loops were
+  /// priced last.
+  bool isMoved(ValueRange made, ValueRange read, const Sharding &lies) const {
+    auto isOther = [&](const Sharding &sharding) { return !sharding.samePlacement(lies); };
+    if (llvm::any_of(made, [&](Value value) { return isOther(madeAs(value, decisions)); }))
+      return true;
+    for (Value value : read)
+      for (OpOperand &use : value.getUses())
+        if (auto reader = decisions.find(use.getOwner());
+            reader != decisions.end() && isOther(reader->second.operands[use.getOperandNumber()]))
+          return true;
+    return false;
+  }
+  bool isMoved(const Stack &stack) const {
+    return llvm::any_of(stack.reads, [&](const auto &read) {
+      return isMoved(stack.made.slices, read.second.slices, stack.now);
+    });
+  }
+  bool isMoved(const Carried &value) const {
+    SmallVector<Value> made, read;
+    for (Value place : value.edge.values) {
+      if (place.getParentBlock() == value.loop->getBlock())
+        continue; // outside of the loop
+      (isa<BlockArgument>(place) && ShardingAttributes::isPlaceOf(value.loop, place) ? read : made)
+          .push_back(place);
+    }
+    return isMoved(made, read, value.now);
+  }
+
+  /// Keeps what `change` writes if the loops then take less than `least`, which becomes less.
+  void keepIfLess(llvm::function_ref<void()> change) {
+    std::vector<Sharding> was;
+    forEach([&](const HandedOn &value) { was.push_back(value.now); });
+    BlockDecisions known = decisions;
+    change();
+    if (double needed = price().time; needed < least * (1 - 1e-9)) {
+      least = needed;
+      return;
+    }
+    writeAll(was);
+    decisions = std::move(known);
+  }
+
+  void writeAll(ArrayRef<Sharding> shardings) {
+    size_t next = 0;
+    auto writeOne = [&](auto &value) {
+      if (const Sharding &sharding = shardings[next++]; !value.now.samePlacement(sharding))
+        write(value, sharding);
+    };
+    for (Stack &stack : stacks)
+      writeOne(stack);
+    for (Carried &value : carried)
+      writeOne(value);
+  }
+
+  /// All that `as` gives another layout.
+  template <typename As> void tryAll(As as) {
+    std::vector<Sharding> to;
+    bool isOther = false;
+    forEach([&](const HandedOn &value) {
+      const Sharding *other = as(value);
+      to.push_back(other ? *other : value.now);
+      isOther |= !to.back().samePlacement(value.now);
+    });
+    if (isOther && least > bound)
+      keepIfLess([&] { writeAll(to); });
+  }
+
+  template <typename Value> void tryOne(Value &value) {
+    for (const Sharding &other : value.others)
+      if (least > bound && !value.now.samePlacement(other) && isMoved(value))
+        keepIfLess([&] { write(value, other); });
+  }
+
+  /// Whether the bodies also take less where they are offered more than hints, as when they are placed; and
+  /// send a hundredth less. If not, all lies as at first.
+  bool isLessAsPlaced() {
+    std::vector<Sharding> chosen, first;
+    forEach([&](const HandedOn &value) {
+      chosen.push_back(value.now);
+      first.push_back(value.first);
+    });
+    const BlockPrice after = price(/*widen=*/true);
+    writeAll(first);
+    const BlockPrice otherwise = price(/*widen=*/true);
+    if (after.time >= otherwise.time * (1 - 1e-9) || after.sent >= otherwise.sent * (1 - kLittle))
+      return false;
+    writeAll(chosen);
+    least = after.time;
+    before = otherwise.time;
+    return true;
+  }
+
+  DataFlowOpInterface maker;
+  SmallVector<DataFlowOpInterface> loops; ///< it, and those that read its stacks
+  const ShardingAttributes &written;
+  ReshardCosts &costs;
+  std::vector<Stack> stacks;
+  std::vector<Carried> carried;
+  BlockDecisions decisions; ///< of the loops, as they are written
+  double before = 0, least = 0, bound = 0;
+};
+} // namespace
+
+void tessera::dist::layLoops(func::FuncOp function, const ShardingAttributes &written, ReshardCosts &costs) {
+  function.walk([&](DataFlowOpInterface flow) {
+    if (flow->hasAttr(kShardingsAttr) && flow->hasAttr(kBlockShardingsAttr)) // else nobody propagated
+      LoopLayouts(flow, written, costs).run();
+  });
+}
