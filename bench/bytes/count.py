@@ -26,7 +26,9 @@ def moved(line, mesh):
         axes = [[(name, int(pre or 1), int(size or mesh[name])) for name, pre, size in re.findall(r'"(\w+)"(?::\((\d+)\)(\d+))?', dim)]
                 for dim in re.findall(r"\{(.*?)\}", dims)]
         layouts.append((axes, [int(n) for n in sizes.split(",")]))
-    (before, shape), (after, _) = layouts
+    (before, shape), (after, size) = layouts
+    part = re.search(r"grouped_send \S+ at \[([\d, ]*)\]", line)
+    at = [int(n) for n in part.group(1).split(",")] if part else [0] * len(shape)
 
     def extent(axes, n):
         return -(-n // math.prod(size for _, _, size in axes))
@@ -38,11 +40,11 @@ def moved(line, mesh):
     received, sent = collections.Counter(), collections.Counter()
     for coordinates in itertools.product(*(range(size) for size in mesh.values())):
         boxes = [(coordinates, 1)]
-        for have, want, n in zip(before, after, shape):
+        for have, want, n, m, shift in zip(before, after, shape, size, at):
             number, found = 0, []
             for axis in want:
                 number = number * axis[2] + digit(dict(zip(mesh, coordinates)), axis)
-            begin, end = (min(n, i * extent(want, n)) for i in (number, number + 1))
+            begin, end = (shift + min(m, i * extent(want, m)) for i in (number, number + 1))
             for piece in range(-(-n // extent(have, n))):
                 part = min(end, (piece + 1) * extent(have, n)) - max(begin, piece * extent(have, n))
                 for sender, elements in boxes if part > 0 else []:

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Rows of the placement page at random: small programs of one or two ops with random shardings of operands and results (any selection of up to
-four axes, in any order), the bytes that a rank sends in ours and in XLA's (Shardy on). Lists the programs in which ours sends more. Exit status 1
-if ours sends more in more than --most of them.
+four axes, in any order), the bytes that a rank sends in ours and in XLA's (Shardy on). Lists the programs in which ours sends more, each with its predicted
+time and that of the fastest plan which sends no more than XLA's: ours again, with what its ops make pinned in every way (--pins of them, drawn, where
+there are more). Exit status 1 if ours sends more in more than --most of them, or takes longer than such a plan.
 
     compare_with_xla.py [--llm-opt=build/bin/llm-opt] [--machine=FILE] [--count=100] [--seed=0] [--kinds=dot,add] [--most=0] [--show]
-                        [--keep=FILE.mlir] [--xla=FILE.json] [--jobs=1]
+                        [--keep=FILE.mlir] [--xla=FILE.json] [--jobs=1] [--pins=2000]
 
 jax comes from PyPI, in an environment outside the tree; it is an oracle, not a dependency. Sizes divide, or jax refuses them. --xla keeps what XLA
 sends, so that the same programs need not be compiled again."""
 import argparse
 import collections
+import itertools
 import json
 import multiprocessing
 import os
@@ -31,6 +33,7 @@ parser.add_argument("--most", type=int, default=0, help="programs that may send 
 parser.add_argument("--show", action="store_true", help="list every program")
 parser.add_argument("--keep", default="", help="write our programs here")
 parser.add_argument("--xla", default="", help="where bytes of XLA's programs are kept")
+parser.add_argument("--pins", type=int, default=2000, help="plans that are tried where ours sends more")
 parser.add_argument("--jobs", type=int, default=1, help="processes that ask XLA")
 args = parser.parse_args()
 os.environ["XLA_FLAGS"] = ("--xla_force_host_platform_device_count=16 --xla_backend_optimization_level=0 "
@@ -182,43 +185,80 @@ def xla_of(cases):
     return [known[key] for key in keys]
 
 
+def function_of(case, name, pins=()):
+    """`pins`: shardings of what the ops make, in their order."""
+    _, _, kind, shapes, result, ops, _, shardings, wanted = case
+    element = lambda o: "i32" if kind == "lookup" and o == 1 else "f32"
+    arguments = ", ".join(f'%a{o}: {tensor(s, element(o))} {{graph.kind = #graph.kind<input>, graph.name = "{name}_a{o}", dist.sharding = {attribute(d)}}}'
+                          for o, (s, d) in enumerate(zip(shapes, shardings)))
+    lines = ops.splitlines(keepends=True)
+    for number, dims in reversed(list(enumerate(pins))):
+        made, type_ = re.match(r" *(%\w+) = .* (?:-> |: )(tensor<\w+>)$", lines[number]).groups()
+        lines[number] = (lines[number].replace(f"{made} =", f"{made}p =", 1) +
+                         f"    {made} = dist.constraint {made}p <@mesh, " + attribute(dims)[len("#dist.sharding<@mesh, "):] + f" : {type_}\n")
+    return (f'func.func @{name}({arguments}) -> ({tensor(result)} {{graph.kind = #graph.kind<output>, graph.name = "{name}_r", dist.sharding = {attribute(wanted)}}}) {{\n'
+            f"{''.join(lines)}    return %c : {tensor(result)}\n}}\n")
+
+
+def compile_ours(mesh, functions, machine):
+    """Of each function, by name: bytes, of which kinds of collectives, and predicted seconds."""
+    program = "dist.mesh @mesh = <[" + ", ".join(f'"{a}"={n}' for a, n in mesh.items()) + "]>\n" + "".join(functions)
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
+        file.write(program)
+        file.flush()
+        if args.keep:
+            open(args.keep + "." + "".join(f"{a}{n}" for a, n in mesh.items()), "w").write(program)
+        flags = "--tessera-shard" + (f"=machine={machine}" if machine else "")
+        done = subprocess.run([args.llm_opt, file.name, flags, "--remarks-filter=dist", "--remark-format=emitRemark"], capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(done.stderr)
+    starts = [(number, line.split("@")[1].split("(")[0]) for number, line in enumerate(program.splitlines(), 1) if line.startswith("func.func @")]
+    times = collections.Counter()
+    for line, time in re.findall(r":(\d+):\d+: remark: .*?block of func\.func.*?: time ([\d.]+) us", done.stderr):
+        times[[name for start, name in starts if start <= int(line)][-1]] += float(time) * 1e-6
+    ours = {}
+    for function in re.split(r"(?=\n  func\.func @)", done.stdout)[1:]:
+        name = re.search(r"func\.func @(\w+)", function).group(1)
+        sent = count.ours(program.splitlines()[0] + function, name)
+        ours[name] = (int(sum(sent.values())), dict(sent), times[name])
+    return ours
+
+
 def ask_ours(cases, machine):
-    """Of each function: bytes, and of which kinds of collectives."""
     ours = {}
     for mesh in MESHES:
-        program = "dist.mesh @mesh = <[" + ", ".join(f'"{a}"={n}' for a, n in mesh.items()) + "]>\n"
-        for i, m, kind, shapes, result, ops, _, shardings, wanted in cases:
-            if m is not mesh:
-                continue
-            element = lambda o: "i32" if kind == "lookup" and o == 1 else "f32"
-            arguments = ", ".join(f'%a{o}: {tensor(s, element(o))} {{graph.kind = #graph.kind<input>, graph.name = "f{i}_a{o}", dist.sharding = {attribute(d)}}}'
-                                  for o, (s, d) in enumerate(zip(shapes, shardings)))
-            program += (f'func.func @f{i}({arguments}) -> ({tensor(result)} {{graph.kind = #graph.kind<output>, graph.name = "f{i}_r", dist.sharding = {attribute(wanted)}}}) {{\n'
-                        f"{ops}    return %c : {tensor(result)}\n}}\n")
-        with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
-            file.write(program)
-            file.flush()
-            if args.keep:
-                open(args.keep + "." + "".join(f"{a}{n}" for a, n in mesh.items()), "w").write(program)
-            flags = "--tessera-shard" + (f"=machine={machine}" if machine else "")
-            done = subprocess.run([args.llm_opt, file.name, flags], capture_output=True, text=True)
-            if done.returncode:
-                sys.exit(done.stderr)
-        for function in re.split(r"(?=\n  func\.func @)", done.stdout)[1:]:
-            name = re.search(r"func\.func @(\w+)", function).group(1)
-            sent = count.ours(program.splitlines()[0] + function, name)
-            ours[name] = (int(sum(sent.values())), dict(sent))
+        ours.update(compile_ours(mesh, [function_of(case, f"f{case[0]}") for case in cases if case[1] is mesh], machine))
     return ours
+
+
+def all_shardings(shape, mesh):
+    """Every sharding of a tensor, in every order of axes, that divides."""
+    found = [[[] for _ in shape]]
+    for axis in mesh:
+        found += [dims[:d] + [dims[d][:at] + [axis] + dims[d][at:]] + dims[d + 1:]
+                  for dims in found for d in range(len(shape)) for at in range(len(dims[d]) + 1)
+                  if shape[d] % (mesh[axis] * int(np.prod([mesh[a] for a in dims[d]]))) == 0]
+    return found
+
+
+def fastest_pinned(case, most, machine):
+    """Of plans of ours with everything that ops make pinned, and at most so many bytes: the least time, its bytes; None if none was found."""
+    made = [tuple(map(int, re.findall(r"(\d+)x", line.rsplit("tensor<", 1)[1]))) for line in case[5].splitlines()]
+    pins = list(itertools.islice(itertools.product(*(all_shardings(shape, case[1]) for shape in made)), 1 << 20))
+    if len(pins) > args.pins:
+        pins = random.Random(0).sample(pins, args.pins)
+    tried = compile_ours(case[1], [function_of(case, f"p{n}", pin) for n, pin in enumerate(pins)], machine)
+    return min(((time, sent) for sent, _, time in tried.values() if sent <= most), default=None)
 
 
 def main():
     ours = ask_ours(CASES, args.machine)
-    more, less, failed, totals = 0, 0, 0, collections.defaultdict(lambda: [0, 0, 0, 0])
+    more, less, failed, slower, totals = 0, 0, 0, 0, collections.defaultdict(lambda: [0, 0, 0, 0])
     for (i, mesh, kind, shapes, result, ops, function, shardings, wanted), theirs in zip(CASES, xla_of(CASES)):
         if theirs is None:
             failed += 1
             continue
-        xla, (mine, list_) = int(sum(theirs.values())), ours[f"f{i}"]
+        xla, (mine, list_, time) = int(sum(theirs.values())), ours[f"f{i}"]
         for name in (kind, "all", "all but slice and concat"):
             if name != "all but slice and concat" or kind not in ("slice", "concat"):
                 totals[name] = [a + b for a, b in zip(totals[name], (1, mine, xla, mine > xla))]
@@ -226,10 +266,15 @@ def main():
         if args.show or mine > xla:
             print(f"{'MORE ' if mine > xla else ''}f{i} {kind} mesh {mesh} {list(zip(shapes, map(text_of, shardings)))} -> {result} {text_of(wanted)}: "
                   f"ours {mine} {list_}, XLA {xla} {theirs}")
+        if mine > xla:
+            pinned = fastest_pinned(CASES[i], xla, args.machine)
+            slower += pinned is not None and pinned[0] <= time
+            print(f"     ours takes {time * 1e6:.3f} us; " +
+                  (f"a pinned plan of {pinned[1]} bytes {pinned[0] * 1e6:.3f} us" if pinned else "no pinned plan with so few bytes was found"))
     for name, (number, mine, xla, over) in totals.items():
         print(f"{name}: {number} programs, {mine} bytes against {xla}, {mine / max(1, xla):.3f}; more in {over}")
-    print(f"{args.count} programs: fewer bytes than XLA in {less}, as many in {args.count - less - more - failed}, more in {more}; XLA fails in {failed}")
-    sys.exit(1 if more > args.most else 0)
+    print(f"{args.count} programs: fewer bytes than XLA in {less}, as many in {args.count - less - more - failed}, more in {more}, of which {slower} take longer than a plan of XLA's bytes; XLA fails in {failed}")
+    sys.exit(1 if more > args.most or slower else 0)
 
 
 CASES = cases_of_seed()

@@ -2,6 +2,8 @@
 #include "HeldExpansion.h"
 #include "ProgramOptions.h"
 
+#include "tessera/Analysis/Sharding/GroupedSends.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace tessera;
@@ -25,6 +27,31 @@ static double permuteTime(const PlacementProgram &program, const ProgramOp &op, 
           time += stepTime(costs.machine, costs.mesh, step, info.elementBytes);
         }
   return time;
+}
+
+/// What is sent where the op takes a part of a dimension that is sharded.
+static double windowTime(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs,
+                         const PlacementDecision &option) {
+  const ShardingRule &rule = op.rule;
+  if (llvm::all_of(rule.windows,
+                   [&](const Window &window) { return option.factorAxes[window.whole].empty(); }))
+    return 0;
+  const ProgramValue &whole = program.values[size_t(op.operands[0])];
+  llvm::SmallVector<int64_t> begin(whole.shape.size(), 0);
+  for (const Window &window : rule.windows)
+    for (auto [d, dim] : llvm::enumerate(rule.operands[0].dims))
+      if (llvm::is_contained(dim, window.whole))
+        begin[d] = window.begin;
+  const SentPart part(whole.shape, begin, program.values[size_t(op.results[0])].shape);
+  const Sharding &from = option.operands[0], &to = option.results[0];
+  ReshardStep step;
+  step.kind = StepKind::GroupedSend;
+  step.moves.push_back({});
+  step.moves.front().axes = sendAxes(costs.mesh, part, from, to);
+  step.received = mostReceived(costs.mesh, part, from, to);
+  step.sent = mostSent(costs.mesh, part, from, to);
+  step.messages = double(sendMessages(part, from, to));
+  return stepTime(costs.machine, costs.mesh, step, whole.elementBytes);
 }
 
 /// Tables in blocks that the op looks rows up in, and could not if they lay so.
@@ -59,7 +86,8 @@ std::optional<PlacementDecision> tessera::optionWithAxes(const PlacementProgram 
     if (!add(factors, option.results))
       return std::nullopt;
   option.workTime = workTime(costs.machine, op.type, op.flops, op.bytes, workFraction(op.rule, factorAxes)) +
-                    permuteTime(program, op, costs, option) + lookupTime(program, op, costs, option);
+                    permuteTime(program, op, costs, option) + windowTime(program, op, costs, option) +
+                    lookupTime(program, op, costs, option);
   return option;
 }
 
@@ -79,11 +107,17 @@ static bool cutsWeight(const PlacementProgram &program, const ProgramOp &op,
   });
 }
 
+bool tessera::fitsKind(const Factor &factor, llvm::ArrayRef<AxisRef> axes) {
+  if (factor.kind == FactorKind::Window) // over one rank a slice is a slice
+    return axes.empty() || axesSize(axes) > 1;
+  return factor.kind != FactorKind::Permutation || factor.size % axesSize(axes) == 0;
+}
+
 std::optional<PlacementDecision> tessera::optionAnywhere(const PlacementProgram &program, const ProgramOp &op,
                                                          const ReshardCosts &costs,
                                                          llvm::ArrayRef<AxisList> factorAxes) {
   for (auto [factor, list] : llvm::zip(op.rule.factors, factorAxes))
-    if (factor.kind == FactorKind::Permutation && factor.size % axesSize(list) != 0)
+    if (!fitsKind(factor, list))
       return std::nullopt;
   auto option = optionWithAxes(program, op, costs, factorAxes);
   return option && !cutsWeight(program, op, *option) ? option : std::nullopt;

@@ -115,16 +115,15 @@ private:
         }
     });
     for (auto [f, factor] : llvm::enumerate(op.rule.factors))
-      if (factor.kind == FactorKind::Permutation)
-        llvm::erase_if(lists[f],
-                       [size = factor.size](const AxisList &axes) { return size % axesSize(axes) != 0; });
-      else if (factor.kind == FactorKind::NeedReplication) {
+      if (factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Window) {
         for (const AxisList &axes : lists[f])
           if (displaced)
             add(*displaced, axes);
-        if (!decomposable(op, int(f)))
+        if (factor.kind == FactorKind::NeedReplication && !decomposable(op, int(f)))
           lists[f].clear();
       }
+    for (auto [list, factor] : llvm::zip(lists, op.rule.factors))
+      llvm::erase_if(list, [&](const AxisList &axes) { return !fitsKind(factor, axes); });
     return lists;
   }
 

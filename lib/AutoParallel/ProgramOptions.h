@@ -36,12 +36,16 @@ bool offerElsewhere(const PlacementProgram &program, const ProgramOp &op, const 
                     double paid, std::vector<AxisLists> &lists);
 
 /// How `op` runs if its factors have `factorAxes`: what it needs of operands and makes of results, no sum in
-/// either; what its work and the exchanges of permuted pieces take. None if no sharding says it.
+/// either; what its work and the pieces that it moves itself take (permutations, windows). None if no
+/// sharding says it.
 std::optional<PlacementDecision> optionWithAxes(const PlacementProgram &program, const ProgramOp &op,
                                                 const ReshardCosts &costs,
                                                 llvm::ArrayRef<AxisList> factorAxes);
 
-/// The same with axes that nobody hinted: none either where a permuted factor does not divide, or where a
+/// Whether a factor of this kind may be sharded over these axes.
+bool fitsKind(const Factor &factor, llvm::ArrayRef<AxisRef> axes);
+
+/// The same with axes that nobody hinted: none either where a factor's kind does not allow them, or where a
 /// weight would be cut further than it is stored.
 std::optional<PlacementDecision> optionAnywhere(const PlacementProgram &program, const ProgramOp &op,
                                                 const ReshardCosts &costs,

@@ -105,8 +105,16 @@ std::vector<StepTotals> SpmdFacts::totals() {
 
 static bool isBundled(Operation *op) { return op && op->hasAttr(dist::kBundledAttr); }
 
+/// Sends that stand for an op that takes a part.
+static bool takesPart(Operation *op) {
+  auto send = dyn_cast<GroupedSendOp>(op);
+  return send && send.getAt();
+}
+
 /// What only moves a value, or looks at it in another way for that, and what masks it.
 static bool isMoving(Operation *op) {
+  if (takesPart(op))
+    return false;
   return isa<CollectiveOpInterface, graph::MaskPaddingOp>(op) || graph::isView(op) ||
          (isBundled(op) && isa<graph::ReshapeOp>(op));
 }
@@ -315,6 +323,11 @@ std::string SpmdFacts::disagreement(CollectiveOpInterface collective) {
   for (auto [i, dims] : llvm::enumerate(llvm::zip(before.dims, after.dims)))
     if (std::get<0>(dims).axes != std::get<1>(dims).axes)
       return names.name(input, int(i));
+  if (takesPart(collective))
+    for (auto [i, dim] : llvm::enumerate(before.dims))
+      if (!dim.axes.empty() && globalShape(cast<RankedTensorType>(input.getType()))[i] !=
+                                   globalShape(cast<RankedTensorType>(collective.getArrived().getType()))[i])
+        return names.name(input, int(i));
   return "no dimension";
 }
 
@@ -374,7 +387,8 @@ CollectiveExplanation SpmdFacts::describe(CollectiveOpInterface op) {
     findUnbundled(op.getArrived(), results);
   }
   c.producer = joinEnds(sources, [&](Value value) { return producerOf(value); });
-  c.consumer = joinEnds(results, [&](Value value) { return consumerOf(value); });
+  c.consumer = takesPart(op) ? endOf(op, opText(op))
+                             : joinEnds(results, [&](Value value) { return consumerOf(value); });
   c.dimension = disagreement(op);
   c.from = toString(getShardingAttr(op.getMoved().getType()).toSharding(meshOfModule), meshOfModule);
   c.to = toString(getShardingAttr(op.getArrived().getType()).toSharding(meshOfModule), meshOfModule);

@@ -197,7 +197,10 @@ FailureOr<RankValues> tessera::runCollective(Operation *op, const RankValues &pi
     return moved;
   }
   auto collective = cast<CollectiveOpInterface>(op);
-  auto byTypes = exchange(pieces, from, to, reachOf(collective, from.mesh), error);
+  ArrayRef<int64_t> at;
+  if (auto send = dyn_cast<dist::GroupedSendOp>(op))
+    at = send.getAt().value_or(at);
+  auto byTypes = exchange(pieces, from, to, reachOf(collective, from.mesh), error, at);
   if (failed(byTypes))
     return failure();
   // Permutations, sends and contributions say nothing that the types do not.

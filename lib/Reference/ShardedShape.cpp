@@ -158,7 +158,8 @@ FailureOr<ReferenceTensor> tessera::unshard(const RankValues &pieces, const Shar
 }
 
 FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const ShardedShape &from,
-                                        const ShardedShape &to, ArrayRef<AxisRef> axes, std::string &error) {
+                                        const ShardedShape &to, ArrayRef<AxisRef> axes, std::string &error,
+                                        ArrayRef<int64_t> at) {
   const Mesh &mesh = from.mesh;
   SmallVector<int64_t> localFrom = from.localShape(), localTo = to.localShape();
   size_t rank = localTo.size();
@@ -185,10 +186,11 @@ FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const ShardedS
         if (g >= to.global[d]) {
           // Padding stays what it was where the dimension stays as it was (a parameter's zeros are relied
           // upon).
-          bool same = from.sharding.dims[d].axes == to.sharding.dims[d].axes;
+          bool same = from.sharding.dims[d].axes == to.sharding.dims[d].axes && from.global[d] == to.global[d];
           sources[d].push_back({0, same ? l : -1});
           continue;
         }
+        g += at.empty() ? 0 : at[d];
         int64_t source = judge::memberOver(mesh, from.sharding.dims[d].axes, r, g / localFrom[d]);
         if (!llvm::is_contained(reachable, source)) {
           error = "rank " + std::to_string(r) + " needs element " + std::to_string(g) + " of dimension " +

@@ -11,7 +11,7 @@ static int64_t elementsGiven(const Manifest &manifest, const CollectiveSpec &c) 
   if (c.width > 0)
     return c.received;
   if (c.kind == CollectiveKind::GroupedSend)
-    return elementCount(localShape(c.global, c.to));
+    return elementCount(localShape(c.sentSizes(), c.to));
   return resultElements(c.kind, shardCount(manifest.groups[size_t(c.group)]), c.elements, c.cut);
 }
 

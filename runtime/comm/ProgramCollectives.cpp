@@ -12,7 +12,8 @@ static bool movesPieces(const CollectiveSpec &c) {
 
 static Transfers transfersOf(const Mesh &mesh, const CollectiveSpec &c, int64_t rank) {
   if (c.kind == CollectiveKind::GroupedSend)
-    return groupedSend(mesh, c.global, c.from, c.to, rank);
+    return groupedSend(mesh, c.global, c.from, c.to, rank,
+                       {c.at.empty() ? Shape(c.global.size(), 0) : c.at, c.sentSizes()});
   return c.mirrored.empty() ? permute(mesh, c.elements, c.from, c.to, rank)
                             : mirror(mesh, c.elements, c.mirrored, rank);
 }

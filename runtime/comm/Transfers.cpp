@@ -92,10 +92,11 @@ namespace {
 struct Boxes {
   const Mesh &mesh;
   const Shape &global;
+  const Box &part;
   const Sharding &from, &to;
   Shape have, want; // of a whole piece
 
-  // Calls use(sender, box in the whole tensor) for each box of the new piece of `receiver`.
+  // Calls use(sender, box in the part) for each box of the new piece of `receiver`.
   template <typename F> void received(int64_t receiver, F use) const {
     Box box{Shape(global.size()), Shape(global.size())};
     receivedFrom(0, receiver, receiver, box, use);
@@ -104,16 +105,17 @@ struct Boxes {
   void receivedFrom(size_t d, int64_t receiver, int64_t sender, Box &box, F &use) const {
     if (d == global.size())
       return use(sender, box);
-    ShardRange wanted = shardRange(global[d], want[d], mesh.index(receiver, to[d]));
+    ShardRange wanted = shardRange(part.size[d], want[d], mesh.index(receiver, to[d]));
     for (int64_t begin = wanted.begin; begin < wanted.end;) {
-      int64_t shard = begin / have[d], end = std::min(wanted.end, (shard + 1) * have[d]);
+      int64_t shard = (begin + part.begin[d]) / have[d],
+              end = std::min(wanted.end, (shard + 1) * have[d] - part.begin[d]);
       box.begin[d] = begin, box.size[d] = end - begin;
       receivedFrom(d + 1, receiver, mesh.member(sender, from[d], shard), box, use);
       begin = end;
     }
   }
 
-  // Calls use(receiver, box in the whole tensor) for each box that `sender` gives away or keeps. A receiver
+  // Calls use(receiver, box in the part) for each box that `sender` gives away or keeps. A receiver
   // has the sender's coordinates outside of the axes of `from`, and may have any on these.
   template <typename F> void sent(int64_t sender, F use) const {
     AxisList before = allAxes(from);
@@ -143,13 +145,15 @@ struct Boxes {
     if (d == global.size())
       return use(receiver, box);
     ShardRange held = shardRange(global[d], have[d], mesh.index(sender, from[d]));
+    held.begin = std::max<int64_t>(0, held.begin - part.begin[d]);
+    held.end = std::min(part.size[d], held.end - part.begin[d]);
     if (held.begin >= held.end || want[d] == 0)
       return;
     int64_t shards = shardCount(to[d]);
     // Digit by digit: only those whose shards meet what is held.
     auto pick = [&](auto &&self, size_t i, int64_t prefix, int64_t left, int64_t holder) -> void {
       if (i == digits[d].size()) {
-        ShardRange wanted = shardRange(global[d], want[d], prefix);
+        ShardRange wanted = shardRange(part.size[d], want[d], prefix);
         box.begin[d] = std::max(held.begin, wanted.begin);
         box.size[d] = std::min(held.end, wanted.end) - box.begin[d];
         if (box.size[d] > 0)
@@ -174,15 +178,25 @@ struct Boxes {
 
 Transfers groupedSend(const Mesh &mesh, const Shape &global, const Sharding &from, const Sharding &to,
                       int64_t rank) {
+  return groupedSend(mesh, global, from, to, rank, {Shape(global.size(), 0), global});
+}
+
+Transfers groupedSend(const Mesh &mesh, const Shape &global, const Sharding &from, const Sharding &to,
+                      int64_t rank, const Box &part) {
   Transfers transfers;
   transfers.src = localShape(global, from);
-  transfers.dst = localShape(global, to);
-  Boxes boxes{mesh, global, from, to, transfers.src, transfers.dst};
+  transfers.dst = localShape(part.size, to);
+  Boxes boxes{mesh, global, part, from, to, transfers.src, transfers.dst};
   auto inPiece = [&](const Box &box, const Shape &piece) {
     Shape begin(box.begin);
     for (size_t d = 0; d < begin.size(); ++d)
       begin[d] %= piece[d];
     return begin;
+  };
+  auto inSource = [&](Box box) {
+    for (size_t d = 0; d < box.begin.size(); ++d)
+      box.begin[d] += part.begin[d];
+    return inPiece(box, transfers.src);
   };
   int64_t filled = 0;
   boxes.received(rank, [&](int64_t sender, const Box &box) {
@@ -191,13 +205,13 @@ Transfers groupedSend(const Mesh &mesh, const Shape &global, const Sharding &fro
       transfers.comes.push_back({sender, {inPiece(box, transfers.dst), box.size}});
       return;
     }
-    transfers.kept = Box{inPiece(box, transfers.src), box.size};
+    transfers.kept = Box{inSource(box), box.size};
     transfers.keptAt = inPiece(box, transfers.dst);
   });
   transfers.padded = filled < product(transfers.dst);
   boxes.sent(rank, [&](int64_t receiver, const Box &box) {
     if (receiver != rank)
-      transfers.goes.push_back({receiver, {inPiece(box, transfers.src), box.size}});
+      transfers.goes.push_back({receiver, {inSource(box), box.size}});
   });
   return transfers;
 }

@@ -148,6 +148,11 @@ struct Checker {
     require(c.global.size() == c.from.size(), where, "global and from differ in rank");
     for (int64_t size : c.global)
       require(size >= 0, where, "a size of global is negative");
+    require(c.at.empty() || (c.at.size() == c.global.size() && c.size.size() == c.global.size()), where,
+            "at, size and global differ in rank");
+    for (size_t d = 0; d < c.at.size(); ++d)
+      require(c.at[d] >= 0 && c.size[d] >= 0 && c.size[d] <= c.global[d] && c.at[d] <= c.global[d] - c.size[d],
+              where, "at and size are no part of global");
     require(c.elements == elementCount(localShape(c.global, c.from)), where,
             "elements are not those of a shard of global");
   }

@@ -212,6 +212,10 @@ static CollectiveSpec readCollective(const Json &json) {
   }
   if (c.kind == CollectiveKind::GroupedSend) {
     c.global = fields["global"].get<Shape>();
+    if (const Json *at = fields.find("at")) {
+      c.at = at->get<Shape>();
+      c.size = fields["size"].get<Shape>();
+    }
     c.mostMoved = fields["most_moved"];
   }
   if (const Json *mirrored = fields.find("mirrored")) {

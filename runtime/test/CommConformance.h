@@ -94,9 +94,9 @@ template <typename T> T get(const std::vector<char> &data, int64_t i) {
 std::vector<char> contents(io::DType type, int64_t elements, uint64_t seed, int64_t rank);
 
 Exchange blockExchange(CommUnderTest &rank, const BlockCollective &collective, uint64_t seed, bool inPlace);
-// Pieces of a tensor of sizes `global` from one sharding to another.
+// Pieces of a tensor of sizes `global`, or of a part of it, from one sharding to another.
 Exchange sendExchange(CommUnderTest &rank, int64_t group, const Shape &global, const Sharding &from,
-                      const Sharding &to, io::DType type, uint64_t seed);
+                      const Sharding &to, io::DType type, uint64_t seed, const Box *part = nullptr);
 
 } // namespace tessera::runtime
 #endif

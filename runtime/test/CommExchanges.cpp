@@ -210,11 +210,11 @@ Exchange blockExchange(CommUnderTest &rank, const BlockCollective &c, uint64_t s
   return exchange;
 }
 
-// What a rank holds of a tensor whose element i (row-major over `global`) is contents(type, .., seed, -1)[i];
-// padding is `padding`.
-static std::vector<char> pieceOf(const Mesh &mesh, int64_t rank, const Shape &global,
+// What a rank holds of the part `box` of a tensor whose element i (row-major over `global`) is
+// contents(type, .., seed, -1)[i]; padding is `padding`.
+static std::vector<char> pieceOf(const Mesh &mesh, int64_t rank, const Shape &global, const Box &box,
                                  const Sharding &sharding, DType type, uint64_t seed, char padding) {
-  Shape local = localShape(global, sharding);
+  Shape local = localShape(box.size, sharding);
   int64_t elements = std::accumulate(local.begin(), local.end(), int64_t(1), std::multiplies<int64_t>());
   int64_t all = std::accumulate(global.begin(), global.end(), int64_t(1), std::multiplies<int64_t>());
   size_t width = size_t(io::blockBytes(type));
@@ -228,8 +228,8 @@ static std::vector<char> pieceOf(const Mesh &mesh, int64_t rank, const Shape &gl
       rest /= local[d];
     }
     for (size_t d = 0; d < local.size(); ++d) {
-      inside &= index[d] < global[d];
-      at = at * global[d] + index[d];
+      inside &= index[d] < box.size[d];
+      at = at * global[d] + box.begin[d] + index[d];
     }
     if (inside)
       memcpy(piece.data() + i * width, whole.data() + at * width, width);
@@ -238,12 +238,14 @@ static std::vector<char> pieceOf(const Mesh &mesh, int64_t rank, const Shape &gl
 }
 
 Exchange sendExchange(CommUnderTest &rank, int64_t group, const Shape &global, const Sharding &from,
-                      const Sharding &to, DType type, uint64_t seed) {
-  auto transfers = std::make_shared<Transfers>(groupedSend(rank.mesh, global, from, to, rank.comm.rank()));
-  std::vector<char> given = pieceOf(rank.mesh, rank.comm.rank(), global, from, type, seed, 99);
+                      const Sharding &to, DType type, uint64_t seed, const Box *part) {
+  const Box whole{Shape(global.size(), 0), global}, &sent = part ? *part : whole;
+  auto transfers =
+      std::make_shared<Transfers>(groupedSend(rank.mesh, global, from, to, rank.comm.rank(), sent));
+  std::vector<char> given = pieceOf(rank.mesh, rank.comm.rank(), global, whole, from, type, seed, 99);
   given.push_back(55);
   auto src = std::make_shared<DeviceData>(rank, given);
-  std::vector<char> want = pieceOf(rank.mesh, rank.comm.rank(), global, to, type, seed, 0);
+  std::vector<char> want = pieceOf(rank.mesh, rank.comm.rank(), global, sent, to, type, seed, 0);
   auto dst = std::make_shared<DeviceData>(rank, std::vector<char>(want.size() + 1, char(77)));
   Exchange exchange;
   exchange.what = "grouped_send on group " + std::to_string(group);

@@ -252,7 +252,7 @@ static const char *full =
      "x_transposed": true, "bias": true, "addend": true, "function": "gelu_tanh"}],
   "groups": [[["tp", 1, 2]], [["dp", 1, 2]], [["dp", 1, 2], ["tp", 1, 2]]],
   "collectives": [{"kind": "reduce_scatter", "op": "max", "dtype": "f16", "group": 1, "elements": 6, "rows": 1, "cut": 4, "why": "because"},
-    {"kind": "grouped_send", "dtype": "f32", "group": 2, "elements": 6, "global": [8, 3], "most_moved": 5,
+    {"kind": "grouped_send", "dtype": "f32", "group": 2, "elements": 6, "global": [8, 3], "at": [2, 0], "size": [6, 3], "most_moved": 5,
      "from": [[["tp", 1, 2], ["dp", 1, 2]], []], "to": [[["dp", 1, 2]], [["tp", 1, 2]]]},
     {"kind": "collective_permute", "dtype": "i32", "group": 0, "elements": 2, "mirrored": [["tp", 1, 2]]},
     {"kind": "all_to_all", "dtype": "bf16", "group": 1, "elements": 15, "width": 5, "received": 20, "even_moved": 5, "most_moved": 10}],
@@ -388,7 +388,8 @@ TEST(Manifest, ReadsEveryField) {
   EXPECT_EQ(send.global, (Shape{8, 3}));
   EXPECT_EQ(send.mostMoved, 5);
   EXPECT_EQ(localShape(send.global, send.from), (Shape{2, 3}));
-  EXPECT_EQ(localShape(send.global, send.to), (Shape{4, 2}));
+  EXPECT_EQ(send.at, (Shape{2, 0}));
+  EXPECT_EQ(localShape(send.sentSizes(), send.to), (Shape{3, 2}));
   EXPECT_EQ(shardCount(mirror.mirrored), 2);
   const CollectiveSpec &rows = m.collectives.at(3);
   EXPECT_EQ(std::tuple(rows.width, rows.elements, rows.received), std::tuple(5, 15, 20));
@@ -410,6 +411,8 @@ TEST(Manifest, RefusesWhatDoesNotFitTogether) {
   };
   refused("\"layer_sharding\": []", "\"layer_sharding\": [[\"dp\", 1, 2]]", "needs pipelines");
   refused("\"x_transposed\"", "\"w_transposed\"", "reads a packed parameter transposed");
+  refused("\"at\": [2, 0]", "\"at\": [3, 0]", "at and size are no part of global");
+  refused("\"at\": [2, 0]", "\"at\": [2]", "at, size and global differ in rank");
   refused("\"n\": 4", "\"n\": 8", "does not fit parameter w");
   refused("\"k\": 6", "\"k\": 5", "does not fit parameter w");
   refused("\"w\": \"bf16\"", "\"w\": \"f32\"", "takes weights as f32");

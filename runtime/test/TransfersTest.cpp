@@ -7,10 +7,11 @@
 namespace tessera::runtime {
 
 static void expectBothEndsAgree(const Mesh &mesh, const Shape &global, const Sharding &from,
-                                const Sharding &to) {
+                                const Sharding &to, const Box *part = nullptr) {
   std::map<std::pair<int64_t, int64_t>, Shape> goes, comes;
   for (int64_t rank = 0; rank < mesh.size(); ++rank) {
-    Transfers transfers = groupedSend(mesh, global, from, to, rank);
+    Transfers transfers = part ? groupedSend(mesh, global, from, to, rank, *part)
+                               : groupedSend(mesh, global, from, to, rank);
     for (const BoxTransfer &t : transfers.goes)
       EXPECT_TRUE(goes.emplace(std::pair(rank, t.peer), t.box.size).second)
           << "two boxes from " << rank << " to " << t.peer;
@@ -32,7 +33,25 @@ TEST(Transfers, WhatGoesOutComesIn) {
       for (int64_t n : {0, 1, 5, 7, 24}) {
         expectBothEndsAgree(mesh, {n}, {x}, {y});
         expectBothEndsAgree(mesh, {n, 5}, {x, {}}, {{}, y});
+        if (n == 24) {
+          Box part{{5}, {13}};
+          expectBothEndsAgree(mesh, {n}, {x}, {y}, &part);
+        }
       }
+}
+
+// The middle half of 16 over two ranks lies there already, in the second half of the first one's piece.
+TEST(Transfers, APartThatIsWhereItBelongs) {
+  Mesh mesh({{"a", 2}});
+  Sharding halves = {{{"a", 1, 2}}};
+  for (int64_t rank : {0, 1}) {
+    Transfers transfers = groupedSend(mesh, {16}, halves, halves, rank, {{4}, {8}});
+    EXPECT_TRUE(transfers.goes.empty() && transfers.comes.empty());
+    ASSERT_TRUE(transfers.kept);
+    EXPECT_EQ(transfers.kept->begin, (Shape{rank == 0 ? 4 : 0}));
+    EXPECT_EQ(transfers.kept->size, (Shape{4}));
+    EXPECT_EQ(transfers.dst, (Shape{4}));
+  }
 }
 
 // One rank's lists on the largest mesh there is: nothing in them grows with the number of ranks.

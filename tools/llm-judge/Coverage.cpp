@@ -45,7 +45,7 @@ static SmallVector<int64_t> movedDims(Operation *op) {
          after = dist::getShardingAttr(op->getResult(0).getType());
     for (auto [d, pair] : llvm::enumerate(llvm::zip(before.getDims(), after.getDims())))
       if (std::get<0>(pair) != std::get<1>(pair) ||
-          (op->hasAttr("mirrored") && !std::get<0>(pair).getAxes().empty()))
+          ((op->hasAttr("mirrored") || op->hasAttr("at")) && !std::get<0>(pair).getAxes().empty()))
         dims.push_back(int64_t(d));
   }
   return dims;

@@ -15,9 +15,9 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /// What devices lack of their new pieces, each on its own.
 class Receipts {
 public:
-  Receipts(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to)
-      : mesh(mesh), shape(shape), from(from), to(to), haveExtent(from.localShape(shape)),
-        wantExtent(to.localShape(shape)) {
+  Receipts(const Mesh &mesh, const SentPart &part, const Sharding &from, const Sharding &to)
+      : mesh(mesh), part(part), from(from), to(to), haveExtent(from.localShape(part.shape)),
+        wantExtent(to.localShape(part.size)) {
     llvm::SmallVector<bool> splits(mesh.axes.size(), false);
     for (const Sharding *sharding : {&from, &to})
       for (const DimSharding &dim : sharding->dims)
@@ -57,14 +57,14 @@ public:
       return sentAtMost();
     std::vector<double> sent(size_t(devices), 0);
     std::vector<std::vector<std::vector<Overlap>>> overlaps;
-    for (size_t d = 0; d < shape.size(); ++d)
+    for (size_t d = 0; d < part.size.size(); ++d)
       overlaps.push_back(overlapsOf(d));
     llvm::SmallVector<llvm::ArrayRef<Overlap>, 4> lists;
     for (int64_t device = 0; device < devices; ++device) {
       auto coordinates = coordinatesOf(device);
       int64_t sender = device; // without what the overlaps say
       lists.clear();
-      for (size_t d = 0; d < shape.size(); ++d) {
+      for (size_t d = 0; d < part.size.size(); ++d) {
         lists.push_back(overlaps[d][size_t(shard(to.dims[d], coordinates))]);
         for (const AxisRef &axis : from.dims[d].axes)
           sender -= axis.digit(coordinates[axis.axis], mesh) * weightOf(axis);
@@ -93,7 +93,8 @@ private:
   std::vector<std::vector<Overlap>> overlapsOf(size_t d) const {
     std::vector<std::vector<Overlap>> result(size_t(to.shards(int(d))));
     for (auto [want, list] : llvm::enumerate(result)) {
-      int64_t begin = int64_t(want) * wantExtent[d], end = std::min(shape[d], begin + wantExtent[d]);
+      int64_t begin = int64_t(want) * wantExtent[d], end = std::min(part.size[d], begin + wantExtent[d]);
+      begin += part.beginOf(d), end += part.beginOf(d);
       while (begin < end) {
         int64_t piece = begin / haveExtent[d], next = std::min(end, (piece + 1) * haveExtent[d]), sender = 0;
         for (const AxisRef &axis : llvm::reverse(from.dims[d].axes)) {
@@ -122,12 +123,12 @@ private:
   /// A device sends each element that it has to at most all in its group that want it, and only what anybody
   /// there wants.
   double sentAtMost() const {
-    AxisList group = sendAxes(mesh, shape, from, to);
+    AxisList group = sendAxes(mesh, part, from, to);
     double sent = double(axesSize(group));
     for (auto [d, dim] : llvm::enumerate(to.dims)) {
       int64_t inside = axesSize(dim.axes) / axesSize(axesWithout(dim.axes, group)),
               outside = axesSize(dim.axes) / inside;
-      sent *= double(std::min(haveExtent[d], ceilDiv(shape[d], outside))) / double(inside);
+      sent *= double(std::min(haveExtent[d], ceilDiv(part.shape[d], outside))) / double(inside);
     }
     return sent;
   }
@@ -154,18 +155,19 @@ private:
   int64_t lacks(int64_t device) const {
     auto coordinates = coordinatesOf(device);
     int64_t wanted = 1, shared = 1;
-    for (size_t d = 0; d < shape.size(); ++d) {
+    for (size_t d = 0; d < part.size.size(); ++d) {
       int64_t have = shard(from.dims[d], coordinates) * haveExtent[d],
               want = shard(to.dims[d], coordinates) * wantExtent[d];
-      int64_t wantEnd = std::min(shape[d], want + wantExtent[d]);
+      int64_t wantEnd = std::min(part.size[d], want + wantExtent[d]);
       wanted *= std::max<int64_t>(0, wantEnd - want);
+      want += part.beginOf(d), wantEnd += part.beginOf(d);
       shared *= std::max<int64_t>(0, std::min(wantEnd, have + haveExtent[d]) - std::max(want, have));
     }
     return wanted - shared;
   }
 
   const Mesh &mesh;
-  llvm::ArrayRef<int64_t> shape;
+  SentPart part;
   const Sharding &from, &to;
   llvm::SmallVector<int64_t> haveExtent, wantExtent;
   llvm::SmallVector<int, 4> used;
@@ -188,12 +190,12 @@ size_t commonMajor(int64_t n, llvm::ArrayRef<AxisRef> before, llvm::ArrayRef<Axi
 }
 } // namespace
 
-AxisList tessera::sendAxes(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                           const Sharding &to) {
+AxisList tessera::sendAxes(const Mesh &mesh, const SentPart &part, const Sharding &from, const Sharding &to) {
   AxisList axes;
-  for (auto [n, before, after] : llvm::zip_equal(shape, from.dims, to.dims)) {
+  for (auto [d, before, after] : llvm::enumerate(from.dims, to.dims)) {
     llvm::ArrayRef<AxisRef> rest = before.axes;
-    rest = rest.drop_front(commonMajor(n, before.axes, after.axes));
+    if (part.isAll(d))
+      rest = rest.drop_front(commonMajor(part.shape[d], before.axes, after.axes));
     llvm::copy_if(rest, std::back_inserter(axes), [](const AxisRef &axis) { return axis.size > 1; });
   }
   llvm::sort(axes);
@@ -201,34 +203,35 @@ AxisList tessera::sendAxes(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, cons
   return axes;
 }
 
-int64_t tessera::touchedPieces(int64_t n, int64_t have, int64_t want) {
-  // Pieces begin at multiples of `want`, so inside one of the others at multiples of the common divisor.
-  return std::min(ceilDiv(have - std::gcd(have, want) + want, have), ceilDiv(n, have));
+int64_t tessera::touchedPieces(int64_t n, int64_t have, int64_t want, int64_t begin) {
+  // Pieces begin at multiples of `want` behind `begin`, so inside one of the others at multiples of the common
+  // divisor behind what is left of it.
+  int64_t step = std::gcd(have, want);
+  return std::min(ceilDiv(have - step + begin % step + want, have), ceilDiv(n, have));
 }
 
-int64_t tessera::sendMessages(llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+int64_t tessera::sendMessages(const SentPart &part, const Sharding &from, const Sharding &to) {
   int64_t messages = 1;
-  for (auto [n, have, want] : llvm::zip_equal(shape, from.localShape(shape), to.localShape(shape)))
-    messages *= n > 0 ? touchedPieces(n, have, want) : 0;
+  auto have = from.localShape(part.shape), want = to.localShape(part.size);
+  for (size_t d = 0; d < part.size.size(); ++d)
+    messages *= part.size[d] > 0 ? touchedPieces(part.shape[d], have[d], want[d], part.beginOf(d)) : 0;
   return messages;
 }
 
-double tessera::mostReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
+double tessera::mostReceived(const Mesh &mesh, const SentPart &part, const Sharding &from,
                              const Sharding &to) {
-  return Receipts(mesh, shape, from, to).most();
+  return Receipts(mesh, part, from, to).most();
 }
 
-double tessera::mostSent(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                         const Sharding &to) {
-  return Receipts(mesh, shape, from, to).mostSent(sendMessages(shape, from, to));
+double tessera::mostSent(const Mesh &mesh, const SentPart &part, const Sharding &from, const Sharding &to) {
+  return Receipts(mesh, part, from, to).mostSent(sendMessages(part, from, to));
 }
 
-double tessera::mostMoved(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                          const Sharding &to) {
-  return std::max(mostReceived(mesh, shape, from, to), mostSent(mesh, shape, from, to));
+double tessera::mostMoved(const Mesh &mesh, const SentPart &part, const Sharding &from, const Sharding &to) {
+  return std::max(mostReceived(mesh, part, from, to), mostSent(mesh, part, from, to));
 }
 
-double tessera::someReceived(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from,
-                             const Sharding &to, int samples) {
-  return Receipts(mesh, shape, from, to).atLeast(samples);
+double tessera::someReceived(const Mesh &mesh, const SentPart &part, const Sharding &from, const Sharding &to,
+                             int samples) {
+  return Receipts(mesh, part, from, to).atLeast(samples);
 }

@@ -31,6 +31,19 @@ static std::string tensorsText(llvm::ArrayRef<TensorFactors> tensors) {
   return text + ")";
 }
 
+ShardingRule ShardingRule::withWindows() const {
+  ShardingRule rule = *this;
+  for (const Window &window : windows) {
+    Factor &factor = rule.factors[window.whole];
+    factor.kind = FactorKind::Window;
+    factor.size = std::min(factor.size, factors[window.part].size);
+    for (TensorFactors &result : rule.results)
+      for (auto &dim : result.dims)
+        llvm::replace(dim, window.part, window.whole);
+  }
+  return rule;
+}
+
 std::string ShardingRule::toString() const {
   std::string text = tensorsText(operands) + " -> " + tensorsText(results);
   auto list = [&](llvm::StringRef word, auto wanted) {
@@ -47,6 +60,7 @@ std::string ShardingRule::toString() const {
        [](const Factor &f) { return f.kind == FactorKind::Reduction && f.combine == PartialKind::Max; });
   list("need_replication", [](const Factor &f) { return f.kind == FactorKind::NeedReplication; });
   list("permutation", [](const Factor &f) { return f.kind == FactorKind::Permutation; });
+  list("window", [](const Factor &f) { return f.kind == FactorKind::Window; });
   return text;
 }
 

@@ -368,9 +368,13 @@ struct CollectiveLowering {
                       dist::axesAttr(op.getContext(), axes, mesh), input(), resultType(), before, after);
   }
 
-  Value send(ArrayAttr axes) {
-    return collective(CollectiveKind::GroupedSend, Reduction::None, axes, input(), resultType(),
-                      dist::getShardingAttr(input().getType()), dist::getShardingAttr(resultType()));
+  Value send(dist::GroupedSendOp op, ArrayAttr axes) {
+    Value sent =
+        collective(CollectiveKind::GroupedSend, Reduction::None, axes, input(), resultType(),
+                   dist::getShardingAttr(input().getType()), dist::getShardingAttr(resultType()));
+    if (DenseI64ArrayAttr at = op.getAtAttr())
+      sent.getDefiningOp<exec::CollectiveOp>().setAtAttr(at);
+    return sent;
   }
 
   FailureOr<Value> run() {
@@ -382,9 +386,9 @@ struct CollectiveLowering {
       return gather(op.getLeftDim(), axes);
     case StepKind::Contribute:
       return contribute(axes);
+    // Which part is sent, which dimensions axes come to, and what is mirrored, only the ops know.
     case StepKind::GroupedSend:
-      return send(axes);
-    // Which dimensions axes come to, and what is mirrored, only the ops know.
+      return send(cast<dist::GroupedSendOp>(op.getOperation()), axes);
     case StepKind::AllSlice:
       return slice(cast<dist::AllSliceOp>(op.getOperation()).getDim(), axes);
     case StepKind::ReduceScatter:

@@ -300,6 +300,26 @@ func.func @f(%x: tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8
 
 // -----
 
+// grouped sends of more than there is
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8]>>) {
+  // expected-error @+1 {{takes 4 elements at 2 of dimension 0, which has 5}}
+  %0 = dist.grouped_send %x at [2, 0] : tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8]>> -> tensor<2x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[4, 8]>>
+  return
+}
+
+// -----
+
+// grouped sends of a slice that every rank has
+dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
+func.func @f(%x: tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8]>>) {
+  // expected-error @+1 {{sends nothing: every rank has what it wants of [x/-]}}
+  %0 = dist.grouped_send %x at [0, 3] : tensor<3x8xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 8]>> -> tensor<3x4xf32, #dist.sharding<@mesh, [{"x"}, {}], global=[5, 4]>>
+  return
+}
+
+// -----
+
 // grouped sends before rung spmd
 dist.mesh @mesh = <["x"=2, "y"=4, "z"=3]>
 func.func @f(%x: tensor<5xf32, #dist.sharding<@mesh, [{"x"}]>>) {

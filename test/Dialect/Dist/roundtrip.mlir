@@ -56,6 +56,8 @@ func.func @collectives(%w: !whole, %r: !rows, %p: !partial) {
   %7 = dist.collective_permute %r mirrored = {"dp"} {why = "halves"} : !rows -> !rows
   // CHECK: dist.grouped_send %{{.*}} {why = "uneven"} : tensor<4x16xf32
   %8 = dist.grouped_send %r {why = "uneven"} : !rows -> !minor
+  // CHECK: dist.grouped_send %{{.*}} at [3, 0] {why = "part"} : tensor<4x16xf32
+  %9 = dist.grouped_send %r at [3, 0] {why = "part"} : !rows -> tensor<2x16xf32, #dist.sharding<@mesh, [{"dp"}, {}], global=[4, 16]>>
   return
 }
 

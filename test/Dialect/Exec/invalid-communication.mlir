@@ -167,6 +167,16 @@ func.func @f(%x: tensor<3xf32>, %y: tensor<4xf32>) {
 
 // -----
 
+dist.mesh @mesh = <["x"=2, "y"=3]>
+func.func @f(%x: tensor<3xf32>, %y: tensor<2xf32>) {
+  // expected-error @+1 {{sends the part [4] at [3] of a tensor of [6]}}
+  %0 = exec.collective grouped_send none over [#dist.axis_ref<"x">] ins(%x : tensor<3xf32>) outs(%y : tensor<2xf32>)
+      {at = array<i64: 3>, from = #dist.sharding<@mesh, [{"x"}], global=[6]>, to = #dist.sharding<@mesh, [{"x"}], global=[4]>} -> tensor<2xf32>
+  return
+}
+
+// -----
+
 // A wait taken out is found.
 dist.mesh @mesh = <["tp"=2]>
 func.func @f() {

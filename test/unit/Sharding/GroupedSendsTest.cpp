@@ -24,10 +24,11 @@ struct Counted {
   bool inGroups = true; ///< all of them differ from the receiver in the axes of sendAxes alone
 };
 
-Counted count(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to) {
+Counted count(const Mesh &mesh, const SentPart &part, const Sharding &from, const Sharding &to) {
   Counted counted;
-  auto have = from.localShape(shape), want = to.localShape(shape);
-  AxisList axes = sendAxes(mesh, shape, from, to);
+  llvm::ArrayRef<int64_t> shape = part.size;
+  auto have = from.localShape(part.shape), want = to.localShape(shape);
+  AxisList axes = sendAxes(mesh, part, from, to);
   std::vector<double> sent(size_t(mesh.numDevices()), 0);
   for (int64_t device = 0; device < mesh.numDevices(); ++device) {
     auto reach = groupOf(mesh, axes, device);
@@ -51,7 +52,7 @@ Counted count(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &f
         continue;
       int64_t sender = device;
       for (size_t d = 0; d < shape.size(); ++d)
-        sender = groupOf(mesh, from.dims[d].axes, sender)[index[d] / have[d]];
+        sender = groupOf(mesh, from.dims[d].axes, sender)[(index[d] + part.beginOf(d)) / have[d]];
       senders.insert(sender);
       received += sender != device;
       sent[size_t(sender)] += sender != device;
@@ -79,14 +80,22 @@ TEST(GroupedSends, AreWhatTheElementsSay) {
       shape.push_back(1 + int64_t(random() % 14));
     Sharding from = drawSharding(random, mesh, int(shape.size())),
              to = drawSharding(random, mesh, int(shape.size()));
-    Counted counted = count(mesh, shape, from, to);
-    std::string what = shapeText(shape) + " " + toString(from, mesh) + " -> " + toString(to, mesh);
+    // Every fourth time a part of it.
+    llvm::SmallVector<int64_t> begin(shape.size(), 0), size(shape);
+    for (size_t d = 0; i % 4 == 3 && d < shape.size(); ++d) {
+      size[d] = 1 + int64_t(random() % uint64_t(shape[d]));
+      begin[d] = int64_t(random() % uint64_t(shape[d] - size[d] + 1));
+    }
+    SentPart part(shape, begin, size);
+    Counted counted = count(mesh, part, from, to);
+    std::string what = shapeText(shape) + " " + toString(from, mesh) + " -> " + shapeText(size) + " at " +
+                       shapeText(begin) + " " + toString(to, mesh);
     ASSERT_TRUE(counted.inGroups) << what;
-    ASSERT_EQ(mostReceived(mesh, shape, from, to), counted.received) << what;
-    ASSERT_EQ(mostSent(mesh, shape, from, to), counted.sent) << what;
-    ASSERT_LE(someReceived(mesh, shape, from, to, 5), counted.received) << what;
-    ASSERT_GE(sendMessages(shape, from, to), counted.messages) << what;
-    AxisList axes = sendAxes(mesh, shape, from, to);
+    ASSERT_EQ(mostReceived(mesh, part, from, to), counted.received) << what;
+    ASSERT_EQ(mostSent(mesh, part, from, to), counted.sent) << what;
+    ASSERT_LE(someReceived(mesh, part, from, to, 5), counted.received) << what;
+    ASSERT_GE(sendMessages(part, from, to), counted.messages) << what;
+    AxisList axes = sendAxes(mesh, part, from, to);
     ASSERT_TRUE(!axes.empty() || counted.received == 0) << what;
     sent += counted.received > 0;
     small += !axes.empty() && axesSize(axes) < mesh.numDevices();
@@ -126,4 +135,19 @@ TEST(GroupedSends, MessagesAreAsManyAsOldPiecesThatANewOneTouches) {
   EXPECT_EQ(sendMessages({2}, sharding("[x]", m), sharding("[-]", m)), 2); // two ranks have nothing
   EXPECT_EQ(sendMessages({12, 5}, sharding("[x/y]", m), sharding("[-/-]", m)), 12);
   EXPECT_EQ(sendMessages({0}, sharding("[x]", m), sharding("[-]", m)), 0);
+}
+
+// The middle half over two ranks lies where it belongs, over four it is one message of half a piece.
+TEST(GroupedSends, WhatAPartLacksAlone) {
+  Mesh m = mesh("x4 y2");
+  Sharding x = sharding("[x]", m), y = sharding("[y]", m);
+  const llvm::SmallVector<int64_t> whole = {16}, quarter = {4}, half = {8};
+  SentPart middle(whole, quarter, half), last(whole, half, half);
+  EXPECT_EQ(mostReceived(m, middle, y, y), 0);
+  EXPECT_EQ(sendMessages(middle, y, y), 1);
+  EXPECT_EQ(mostReceived(m, middle, x, x), 2);
+  EXPECT_EQ(sendMessages(middle, x, x), 1);
+  EXPECT_EQ(mostReceived(m, last, y, y), 4);
+  EXPECT_EQ(sendAxes(m, middle, y, y), (AxisList{wholeAxis(m, 1)}));
+  EXPECT_TRUE(sendAxes(m, SentPart({16}, {0}, {16}), y, y).empty());
 }

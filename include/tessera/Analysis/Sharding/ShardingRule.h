@@ -18,6 +18,8 @@ enum class FactorKind {
   NeedReplication, ///< may not be sharded
   Permutation, ///< may be sharded if it divides: piece i of n works on what piece n - 1 - i of the operand
                ///< holds (order reversed)
+  Window,      ///< only in ShardingRule::withWindows: of a dimension of the operand the result has a part; both
+               ///< may be sharded alike, and grouped sends bring the part's pieces to their places
 };
 
 struct Factor {
@@ -31,6 +33,12 @@ struct Factor {
 /// with no factor.
 struct TensorFactors {
   llvm::SmallVector<llvm::SmallVector<int, 2>, 4> dims;
+};
+
+/// The dimension of factor `part` has the elements of that of factor `whole` from `begin` on.
+struct Window {
+  int whole, part;
+  int64_t begin;
 };
 
 struct ShardingRule {
@@ -49,6 +57,9 @@ struct ShardingRule {
   /// Reduction factors along which the op looks up by index: every rank goes over all indices and gives zeros
   /// for what others hold and for padding. Sharding them divides no work, and their padding needs no mask.
   llvm::SmallVector<int, 1> lookedUp;
+  /// The one result has these parts of the one operand, whose other dimensions it has whole. Their factors
+  /// are the only ones of their dimensions and need replication: the op runs on whole dimensions.
+  llvm::SmallVector<Window, 1> windows;
   /// The results are this neutral element everywhere (zeros: of a sum), so they may be partial over any axes
   /// as they are.
   PartialKind neutral = PartialKind::None;
@@ -61,6 +72,10 @@ struct ShardingRule {
     factors.push_back({size, kind, combine});
     return int(factors.size()) - 1;
   }
+  /// The rule of an op that need not run as it is: where a window's dimension is sharded, sends stand in its
+  /// place (dist-partition). The factor `whole` is of kind Window then, and stands in the result, too; `part`
+  /// stands nowhere. The others keep their numbers.
+  ShardingRule withWindows() const;
   /// `([i, j], [j]) -> ([i]) reduction={j}`; factors named i, j, k, ...
   std::string toString() const;
   /// Error text if sizes of factors and of dimensions disagree (a dimension's size is the product of its

@@ -12,6 +12,10 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
+static Sharding shardingOf(Value value, const Mesh &mesh) {
+  return getShardingAttr(value.getType()).toSharding(mesh);
+}
+
 namespace {
 /// Operand and result of one collective, checked on their own.
 struct CollectiveTypes {
@@ -22,7 +26,8 @@ struct CollectiveTypes {
 };
 } // namespace
 
-static FailureOr<CollectiveTypes> verifyTypes(Operation *op) {
+/// `isPart`: the result's sizes are its own.
+static FailureOr<CollectiveTypes> verifyTypes(Operation *op, bool isPart = false) {
   CollectiveTypes types;
   types.input = cast<RankedTensorType>(op->getOperand(0).getType());
   types.result = cast<RankedTensorType>(op->getResult(0).getType());
@@ -42,7 +47,7 @@ static FailureOr<CollectiveTypes> verifyTypes(Operation *op) {
   if (failed(verifyShardedType(op, types.input, "operand")) ||
       failed(verifyShardedType(op, types.result, "result")))
     return failure();
-  if (globalShape(types.input) != globalShape(types.result))
+  if (!isPart && globalShape(types.input) != globalShape(types.result))
     return op->emitOpError() << "changes the global sizes";
   types.meshOp = lookupMesh(op, before.getMesh());
   types.mesh = types.meshOp.getMesh().toMesh();
@@ -331,17 +336,35 @@ LogicalResult CollectivePermuteOp::verify() {
   return verifyImplied(*this, *types, expected);
 }
 
+/// Calls `use` with what is sent, and from where to where.
+template <typename F> static auto withPart(GroupedSendOp op, const Mesh &mesh, F use) {
+  SmallVector<int64_t> shape = globalShape(op.getInput().getType()),
+                       size = globalShape(op.getResult().getType());
+  return use(SentPart(shape, op.getAt().value_or(ArrayRef<int64_t>()), size),
+             shardingOf(op.getInput(), mesh), shardingOf(op.getResult(), mesh));
+}
+
 LogicalResult GroupedSendOp::verify() {
-  auto types = verifyTypes(*this);
+  auto types = verifyTypes(*this, /*isPart=*/bool(getAt()));
   if (failed(types))
     return failure();
+  if (auto at = getAt()) {
+    SmallVector<int64_t> shape = globalShape(types->input), size = globalShape(types->result);
+    if (at->size() != shape.size() || size.size() != shape.size())
+      return emitOpError() << "takes a part of rank " << size.size() << " at " << at->size()
+                           << " places out of a tensor of rank " << shape.size();
+    for (auto [d, begin] : llvm::enumerate(*at))
+      if (begin < 0 || begin > shape[d] - size[d])
+        return emitOpError() << "takes " << size[d] << " elements at " << begin << " of dimension " << d
+                             << ", which has " << shape[d];
+  }
   // A rank sends what it holds: terms of a sum stay terms.
   Sharding expected = types->after;
   expected.partial = types->before.partial;
   expected.partialKind = types->before.partialKind;
   if (failed(verifyImplied(*this, *types, expected)))
     return failure();
-  if (sendAxes(types->mesh, globalShape(types->input), types->before, types->after).empty())
+  if (getGroupAxes(types->mesh).empty())
     return emitOpError() << "sends nothing: every rank has what it wants of "
                          << toString(types->after, types->mesh);
   return success();
@@ -352,9 +375,6 @@ LogicalResult GroupedSendOp::verify() {
 //===----------------------------------------------------------------------===//
 
 static int64_t bytesOf(Value value) { return arrayBytes(value.getType()); }
-static Sharding shardingOf(Value value, const Mesh &mesh) {
-  return getShardingAttr(value.getType()).toSharding(mesh);
-}
 
 StepKind AllGatherOp::getStepKind() { return StepKind::AllGather; }
 StepKind AllSliceOp::getStepKind() { return StepKind::AllSlice; }
@@ -373,8 +393,9 @@ AxisList ReduceScatterOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(g
 AxisList AllToAllOp::getGroupAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 AxisList CollectivePermuteOp::getGroupAxes(const Mesh &) { return {}; }
 AxisList GroupedSendOp::getGroupAxes(const Mesh &mesh) {
-  return sendAxes(mesh, globalShape(getInput().getType()), shardingOf(getInput(), mesh),
-                  shardingOf(getResult(), mesh));
+  return withPart(*this, mesh, [&](const SentPart &part, const Sharding &from, const Sharding &to) {
+    return sendAxes(mesh, part, from, to);
+  });
 }
 
 int64_t AllGatherOp::getLeftDim() { return getDim(); }
@@ -413,12 +434,15 @@ int64_t CollectivePermuteOp::getBytesSent(const Mesh &mesh) {
 int64_t GroupedSendOp::getBytesSent(const Mesh &mesh) {
   RankedTensorType type = getInput().getType();
   double elements =
-      mostMoved(mesh, globalShape(type), shardingOf(getInput(), mesh), shardingOf(getResult(), mesh));
+      withPart(*this, mesh, [&](const SentPart &part, const Sharding &from, const Sharding &to) {
+        return mostMoved(mesh, part, from, to);
+      });
   return bytesSentBy(*this, mesh, int64_t(elements * tensorBytes(type.clone(ArrayRef<int64_t>(1)))));
 }
 int64_t GroupedSendOp::getMessages(const Mesh &mesh) {
-  return sendMessages(globalShape(getInput().getType()), shardingOf(getInput(), mesh),
-                      shardingOf(getResult(), mesh));
+  return withPart(*this, mesh, [](const SentPart &part, const Sharding &from, const Sharding &to) {
+    return sendMessages(part, from, to);
+  });
 }
 
 // Work besides communication, which the cost model adds from the kind: every element is read and written

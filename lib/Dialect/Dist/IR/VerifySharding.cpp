@@ -37,7 +37,10 @@ namespace {
 /// One verification: the op's tensors, operands first, and its rule.
 class Agreement {
 public:
-  Agreement(ShardingRuleOpInterface op, const Mesh &mesh) : op(op), mesh(mesh), rule(op.getShardingRule()) {
+  /// `isLocal`: on rung spmd, where the op runs as it is.
+  Agreement(ShardingRuleOpInterface op, const Mesh &mesh, bool isLocal)
+      : op(op), mesh(mesh),
+        rule(isLocal ? op.getShardingRule() : op.getShardingRule().withWindows()) {
     auto add = [&](Twine name, Type type, const TensorFactors &factors) {
       tensors.push_back(
           {name.str(), cast<RankedTensorType>(type), factors, getShardingAttr(type).toSharding(mesh), {}});
@@ -274,7 +277,7 @@ LogicalResult tessera::dist::verifyOpSharding(ShardingRuleOpInterface op) {
     return op->emitOpError()
            << "mixes local types (rung spmd, with 'global' sizes) and global ones (rung sharded)";
   Mesh mesh = lookupMesh(op, getShardingAttr(with).getMesh()).getMesh().toMesh();
-  return Agreement(op, mesh).verify();
+  return Agreement(op, mesh, anyLocal).verify();
 }
 
 LogicalResult tessera::dist::verifyShardingAgrees(Operation *op) {

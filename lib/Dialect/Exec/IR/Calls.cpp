@@ -71,8 +71,14 @@ template <typename Op> static void describe(Op op, json::Object &row, ManifestTa
     ArrayRef<int64_t> global = op.getFrom()->getGlobal().asArrayRef();
     const Mesh &mesh = tables.getMesh();
     Sharding before = op.getFrom()->toSharding(mesh), after = op.getTo()->toSharding(mesh);
+    ArrayRef<int64_t> size = op.getTo()->getGlobal().asArrayRef(),
+                      at = op.getAt().value_or(ArrayRef<int64_t>());
     row["global"] = json::Array(global);
-    row["most_moved"] = int64_t(mostMoved(mesh, global, before, after));
+    if (op.getAt()) {
+      row["at"] = json::Array(at);
+      row["size"] = json::Array(size);
+    }
+    row["most_moved"] = int64_t(mostMoved(mesh, SentPart(global, at, size), before, after));
   }
 }
 

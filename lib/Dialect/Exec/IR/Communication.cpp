@@ -72,14 +72,26 @@ template <typename Op> static LogicalResult verifyForm(Op op) {
     return op.emitOpError() << "combines elements of type " << in.getElementType() << "; ranks can combine "
                             << known;
   }
+  if (op.getAt() && !sends)
+    return op.emitOpError("takes a part: only a grouped_send does");
   if (layouts && (op.getFrom()->getDims().size() != op.getTo()->getDims().size() ||
-                  op.getFrom()->getGlobal() != op.getTo()->getGlobal()))
+                  (!op.getAt() && op.getFrom()->getGlobal() != op.getTo()->getGlobal())))
     return op.emitOpError() << "moves " << Type(in)
                             << " between layouts of another rank, or of other global sizes";
   if (sends && (int64_t(op.getFrom()->getDims().size()) != in.getRank() || out.getRank() != in.getRank() ||
                 !op.getFrom()->isLocal()))
     return op.emitOpError() << "sends " << Type(in)
                             << " between layouts of another rank, or of other global sizes";
+  if (op.getAt()) {
+    ArrayRef<int64_t> whole = op.getFrom()->getGlobal().asArrayRef(),
+                      part = op.getTo()->getGlobal().asArrayRef(), at = *op.getAt();
+    bool inside = at.size() == whole.size() && part.size() == whole.size();
+    for (size_t d = 0; inside && d < at.size(); ++d)
+      inside = at[d] >= 0 && at[d] <= whole[d] - part[d];
+    if (!inside)
+      return op.emitOpError() << "sends the part [" << part << "] at [" << at << "] of a tensor of ["
+                              << whole << "]";
+  }
   return success();
 }
 
@@ -122,9 +134,8 @@ template <typename Op> static LogicalResult verifySizes(Op op) {
   auto in = cast<ShapedType>(op.getInput().getType()), out = cast<ShapedType>(op.getOutput().getType());
   int64_t group = axesSize(dist::fromAxesAttr(op.getAxes(), *mesh)), elements = in.getNumElements();
   if (kind == CollectiveKind::GroupedSend) {
-    ArrayRef<int64_t> global = op.getFrom()->getGlobal().asArrayRef();
     for (auto [layout, type] : {std::pair(*op.getFrom(), in), std::pair(*op.getTo(), out)}) {
-      SmallVector<int64_t> local = layout.toSharding(*mesh).localShape(global);
+      SmallVector<int64_t> local = layout.toSharding(*mesh).localShape(layout.getGlobal().asArrayRef());
       if (ArrayRef<int64_t>(local) != type.getShape())
         return op.emitOpError() << "has " << Type(type) << " for a piece of " << layout << ", whose shape is "
                                 << local;

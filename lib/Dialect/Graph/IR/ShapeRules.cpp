@@ -136,8 +136,9 @@ ShardingRule SliceOp::getShardingRule() {
     if (builder.size(operandDim(0, d)) == builder.size(resultDim(0, d))) {
       builder.add({operandDim(0, d), resultDim(0, d)});
     } else {
-      builder.add(operandDim(0, d), FactorKind::NeedReplication);
-      builder.add(resultDim(0, d), FactorKind::NeedReplication);
+      int whole = builder.add(operandDim(0, d), FactorKind::NeedReplication),
+          part = builder.add(resultDim(0, d), FactorKind::NeedReplication);
+      builder.rule.windows.push_back({whole, part, getOffsets()[d]});
     }
   }
   return moving(std::move(builder));

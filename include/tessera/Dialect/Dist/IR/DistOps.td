@@ -177,16 +177,18 @@ def Dist_GroupedSendOp : Dist_CollectiveOp<"grouped_send"> {
   let description = [{
     From any sharding to any other that is partial alike: where pieces do not line up (sizes that do not divide, axes cut as 2 x 3 and as 3 x 2) no
     other collective gets there without making a dimension whole. Who sends which box to whom follows from the two shardings (`GroupedSends.h`);
-    no op lists ranks. Messages have a latency each and are of many sizes, so the planner takes it last. Rung `spmd`; made by `dist-partition`,
+    no op lists ranks. With `at` the result is a part of the value, the elements that begin there: a slice of sharded dimensions, which every rank
+    takes from its own piece as far as it has it. Messages have a latency each and are of many sizes, so the planner takes it last. Rung `spmd`; made by `dist-partition`,
     lowered by `spmd-to-kernels`; the runtime lists each rank's messages when the program starts.
     ```mlir
     // given %0: tensor<3xf32, #dist.sharding<@mesh, [{"x"} ], global=[6]>>
     dist.mesh @mesh = <["x"=2, "y"=3]>
     %1 = dist.grouped_send %0 : tensor<3xf32, #dist.sharding<@mesh, [{"x"} ], global=[6]>> -> tensor<2xf32, #dist.sharding<@mesh, [{"y"} ], global=[6]>>
+    %2 = dist.grouped_send %0 at [1] : tensor<3xf32, #dist.sharding<@mesh, [{"x"} ], global=[6]>> -> tensor<2xf32, #dist.sharding<@mesh, [{"x"} ], global=[4]>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input, OptionalAttr<StrAttr>:$why);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let arguments = (ins AnyRankedTensor:$input, OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$input (`at` $at^)? attr-dict `:` type($input) `->` type($result)";
   let extraClassDeclaration = [{
     int64_t getMessages(const ::tessera::Mesh &mesh);
   }];

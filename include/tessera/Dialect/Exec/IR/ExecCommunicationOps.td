@@ -26,7 +26,7 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
     DeclareOpInterfaceMethods<ExecCallOpInterface, ["describeCall"]>]> {
   let summary = "Communication within the groups over `axes`, on contiguous blocks";
   let description = [{
-    What the kinds do, and what `from`, `to` and `mirrored` say: docs/Manifest.md. Input and output are seen as blocks of contiguous elements, one
+    What the kinds do, and what `from`, `to`, `at` and `mirrored` say: docs/Manifest.md. Input and output are seen as blocks of contiguous elements, one
     for each rank of the group where ranks have different ones; copies that bring blocks together stand in the program (`spmd-to-kernels`). `why`
     says which two ops disagreed. An all_reduce may work in place.
 
@@ -47,7 +47,7 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
   }];
   let arguments = (ins Exec_CollectiveKind:$kind, Exec_Reduction:$reduce, ArrayAttr:$axes, Exec_Array:$input,
       Exec_Array:$output, OptionalAttr<Exec_GlobalSharding>:$from, OptionalAttr<Exec_GlobalSharding>:$to, OptionalAttr<ArrayAttr>:$mirrored,
-      OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$cut, OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
+      OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$cut, OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     custom<CollectiveKind>($kind) custom<Reduction>($reduce) `over` $axes `ins` `(` $input `:` type($input) `)`
@@ -56,7 +56,7 @@ def Exec_CollectiveOp : Exec_DestinationOp<"collective", [DeclareOpInterfaceMeth
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::tessera::CollectiveKind":$kind, "::tessera::Reduction":$reduce,
       "::mlir::ArrayAttr":$axes, "::mlir::Value":$input, "::mlir::Value":$output, "::tessera::dist::ShardingAttr":$from,
       "::tessera::dist::ShardingAttr":$to, "::mlir::ArrayAttr":$mirrored, "::mlir::StringAttr":$why), [{
-    build($_builder, $_state, results, kind, reduce, axes, input, output, from, to, mirrored, /*rows=*/nullptr, /*cut=*/nullptr, why, /*stream=*/nullptr);
+    build($_builder, $_state, results, kind, reduce, axes, input, output, from, to, mirrored, /*at=*/nullptr, /*rows=*/nullptr, /*cut=*/nullptr, why, /*stream=*/nullptr);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
@@ -87,7 +87,7 @@ def Exec_CollectiveStartOp : Exec_StartingOp<"collective_start", [DeclareOpInter
   }];
   let arguments = (ins Exec_CollectiveKind:$kind, Exec_Reduction:$reduce, ArrayAttr:$axes, AnyStaticShapeMemRef:$input,
       AnyStaticShapeMemRef:$output, OptionalAttr<Exec_GlobalSharding>:$from, OptionalAttr<Exec_GlobalSharding>:$to, OptionalAttr<ArrayAttr>:$mirrored,
-      OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$cut, OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
+      OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$cut, OptionalAttr<StrAttr>:$why, Exec_Stream:$stream);
   let results = (outs Exec_TokenType:$token);
   let assemblyFormat = [{
     custom<CollectiveKind>($kind) custom<Reduction>($reduce) `over` $axes `ins` `(` $input `:` type($input) `)`

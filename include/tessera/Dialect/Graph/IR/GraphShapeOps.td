@@ -66,7 +66,8 @@ def Graph_BroadcastOp : Graph_Op<"broadcast", [Graph_Derivative]> {
 
 def Graph_SliceOp : Graph_Op<"slice", [Graph_Derivative]> {
   let summary = "Elements [offset, offset + size) of every dimension (size: the result's)";
-  let description = "A dimension that is cut needs replication; dimensions taken whole pass through.";
+  let description = [{A dimension that is cut needs replication, or `dist-partition` makes grouped sends of the op that bring the part's pieces to their places;
+    dimensions taken whole pass through.}];
   let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$offsets);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `at` $offsets attr-dict `:` functional-type(operands, results)";

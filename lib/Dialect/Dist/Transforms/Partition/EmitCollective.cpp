@@ -33,7 +33,7 @@ Value emitCollective(OpBuilder &builder, Location loc, Value value, const Collec
   case StepKind::CollectivePermute:
     return CollectivePermuteOp::create(builder, loc, type, value, ArrayAttr(), why);
   case StepKind::GroupedSend:
-    return GroupedSendOp::create(builder, loc, type, value, why);
+    return GroupedSendOp::create(builder, loc, type, value, DenseI64ArrayAttr(), why);
   }
   llvm_unreachable("step kind");
 }

@@ -83,6 +83,8 @@ private:
       if (auto returned = dyn_cast<func::ReturnOp>(op))
         maskParameters(function, returned);
       if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
+        if (sendWindow(ruled))
+          return WalkResult::skip();
         done = maskPadding(ruled);
         mirrorPieces(ruled);
       }
@@ -157,6 +159,41 @@ private:
                               toString(sharding, mesh), arrayBytes(type), why));
       }
     }
+  }
+
+  /// A part of sharded dimensions goes from the pieces that have it to its own: sends in the op's place.
+  bool sendWindow(ShardingRuleOpInterface op) {
+    ShardingRule rule = op.getShardingRule();
+    if (rule.windows.empty())
+      return false;
+    Value whole = op->getOperand(0);
+    Sharding sharding = getShardingAttr(whole.getType()).toSharding(mesh);
+    SmallVector<int64_t> at(sharding.dims.size(), 0);
+    std::string dims;
+    for (const Window &window : rule.windows)
+      for (auto [d, dim] : llvm::enumerate(rule.operands[0].dims))
+        if (llvm::is_contained(dim, window.whole)) {
+          at[d] = window.begin;
+          if (!sharding.dims[d].axes.empty()) {
+            dims += dims.empty() ? "" : " and ";
+            dims += names.factorName(op, rule, window.whole);
+          }
+        }
+    if (dims.empty())
+      return false;
+    std::string why = (graph::knownAs(op) + " takes a part of " + dims + ", which is sharded").str();
+    builder.setInsertionPoint(op);
+    // To people it stays the op that it was.
+    Location loc = graph::identityOfWhole(op) ? op->getLoc()
+                                              : graph::markPartOf(op->getLoc(), graph::knownAs(op));
+    auto send = GroupedSendOp::create(builder, loc, local(op->getResult(0).getType()), whole,
+                                      builder.getDenseI64ArrayAttr(at), builder.getStringAttr(why));
+    explain(op->getLoc(), "collective",
+            llvm::formatv("grouped_send of {0}, {1} bytes received per rank: {2}", toString(sharding, mesh),
+                          send.getBytesSent(mesh), why));
+    op->getResult(0).replaceAllUsesWith(send.getResult());
+    retired.add(op);
+    return true;
   }
 
   //===--- Padding ----------------------------------------------------------===//

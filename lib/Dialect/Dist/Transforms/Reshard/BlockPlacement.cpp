@@ -45,7 +45,7 @@ public:
     }
     auto ruled = cast<ShardingRuleOpInterface>(op);
     ProgramOp entry;
-    entry.rule = ruled.getShardingRule();
+    entry.rule = ruled.getShardingRule().withWindows();
     entry.at = at;
     for (Value operand : op.getOperands())
       entry.operands.push_back(idOf(operand));

@@ -34,7 +34,9 @@ struct Transfers {
 
 // grouped_send of a tensor of sizes `global`: each rank gets the boxes of its new piece from those that hold
 // them, of several holders from the one with its own coordinates on all axes that do not split the old piece.
-// Padding does not travel.
+// Padding does not travel. With `part` only that box of the tensor goes, as a tensor of its own.
+Transfers groupedSend(const Mesh &mesh, const Shape &global, const Sharding &from, const Sharding &to,
+                      int64_t rank, const Box &part);
 Transfers groupedSend(const Mesh &mesh, const Shape &global, const Sharding &from, const Sharding &to,
                       int64_t rank);
 
