@@ -146,7 +146,7 @@ private:
     for (const AxisList &over : {axes, everything}) {
       std::set<size_t> all;
       for (auto [i, said] : llvm::enumerate(written))
-        if (ShardSubjects::uses(said.sharding.toSharding(mesh).usedAxes(), over)) {
+        if (said.sharding && ShardSubjects::uses(said.sharding.toSharding(mesh).usedAxes(), over)) {
           list.push_back({{}, {i}});
           all.insert(i);
         }
@@ -156,6 +156,42 @@ private:
         for (const ShardItems &items : flags)
           list.push_back({items, all});
     }
+    return list;
+  }
+
+  /// Where none of those does: what asks for a value whole, and so speaks of no axis; then all that is said.
+  std::vector<Change> candidatesOfWholes() const {
+    std::vector<Change> list;
+    std::set<size_t> wholes, all;
+    for (auto [i, said] : llvm::enumerate(written)) {
+      if (!said.sharding)
+        continue;
+      all.insert(i);
+      if (!said.sharding.toSharding(mesh).usedAxes().empty())
+        continue;
+      list.push_back({{}, {i}});
+      wholes.insert(i);
+    }
+    list.push_back({{}, wholes});
+    list.push_back({{}, all});
+    return list;
+  }
+
+  /// And where nobody could change anything: manual regions, one by one, and all with all that is said.
+  std::vector<Change> candidatesOfRegions() const {
+    std::vector<Change> list;
+    std::set<size_t> regions, all;
+    for (auto [i, said] : llvm::enumerate(written)) {
+      all.insert(i);
+      if (said.sharding)
+        continue;
+      list.push_back({{}, {i}});
+      regions.insert(i);
+    }
+    if (regions.empty())
+      return {};
+    list.push_back({{}, regions});
+    list.push_back({{}, all});
     return list;
   }
 
@@ -218,11 +254,16 @@ private:
       changes.insert(change);
       consider(change, whatIf(asked));
     };
-    for (const Change &change : candidates(collective)) {
-      if (found == kMostFound)
-        break;
-      attempt(change);
-    }
+    auto attemptAll = [&](const std::vector<Change> &list) {
+      for (const Change &change : list)
+        if (found < kMostFound)
+          attempt(change);
+    };
+    attemptAll(candidates(collective));
+    if (!best)
+      attemptAll(candidatesOfWholes());
+    if (!best)
+      attemptAll(candidatesOfRegions());
     // Of many that are left out together some may stay.
     for (size_t i : std::set<size_t>(bestChange.leftOut))
       if (bestChange.leftOut.size() > 1) {
@@ -234,7 +275,10 @@ private:
       for (const Change &change : changes)
         consider(change, whatIf(askedBy(change)));
     collective.searchEnded &= !best;
-    return best;
+    if (llvm::all_of(bestChange.leftOut, [&](size_t i) { return bool(written[i].sharding); }))
+      return best;
+    collective.decidedBy = std::move(best->leftOut);
+    return std::nullopt;
   }
 
   Asked askedBy(const Change &change) const {
@@ -247,7 +291,8 @@ private:
     Suggestion made{itemsText(change.items), askedBy(change).first, {}, outcome.steps};
     for (size_t i : change.leftOut)
       made.leftOut.push_back(
-          {written[i].what, written[i].where, toString(written[i].sharding.toSharding(mesh), mesh)});
+          {written[i].what, written[i].where,
+           written[i].sharding ? toString(written[i].sharding.toSharding(mesh), mesh) : std::string()});
     return made;
   }
   static double seconds(const std::vector<StepTotals> &steps) {

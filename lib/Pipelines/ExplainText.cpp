@@ -51,6 +51,11 @@ std::string priceText(const Explanation &explanation, const Suggestion &suggesti
          (after.seconds < before.seconds ? "" : "+") + micro(after.seconds - before.seconds);
 }
 
+static std::string saidText(const SaidSharding &said) {
+  return (said.sharding.empty() ? "" : said.sharding + " of ") + said.what +
+         (said.where.empty() ? "" : " [" + said.where + "]");
+}
+
 std::string changeText(const Suggestion &suggestion) {
   std::string text;
   if (!suggestion.items.empty())
@@ -59,7 +64,7 @@ std::string changeText(const Suggestion &suggestion) {
     text += (text.empty()                           ? "leaving out "
              : &said == &suggestion.leftOut.front() ? ", leaving out "
                                                     : " and ") +
-            said.sharding + " of " + said.what + (said.where.empty() ? "" : " [" + said.where + "]");
+            saidText(said);
   return text;
 }
 
@@ -86,6 +91,13 @@ static void print(const CollectiveExplanation &c, size_t number, const Explanati
      << micro(c.seconds * double(c.executions)) << "\n";
   if (c.searchEnded) {
     os << "  removed by: none of the changes that were tried; not all were, for each is a compilation\n";
+    return;
+  }
+  if (!c.decidedBy.empty()) {
+    os << "  removed by: no change of --shard and no sharding less in the program: decided by ";
+    for (const SaidSharding &said : c.decidedBy)
+      os << (&said == &c.decidedBy.front() ? "" : " and ") << saidText(said);
+    os << "\n";
     return;
   }
   if (!c.remove) {
@@ -150,14 +162,18 @@ static llvm::json::Value json(const std::vector<StepTotals> &steps) {
   return list;
 }
 
-static llvm::json::Value json(const Suggestion &suggestion) {
-  llvm::json::Array leftOut;
-  for (const SaidSharding &said : suggestion.leftOut)
-    leftOut.push_back(
+static llvm::json::Array json(const std::vector<SaidSharding> &list) {
+  llvm::json::Array array;
+  for (const SaidSharding &said : list)
+    array.push_back(
         llvm::json::Object{{"what", said.what}, {"where", said.where}, {"sharding", said.sharding}});
+  return array;
+}
+
+static llvm::json::Value json(const Suggestion &suggestion) {
   return llvm::json::Object{{"items", suggestion.items},
                             {"shard", suggestion.shard},
-                            {"left_out", std::move(leftOut)},
+                            {"left_out", json(suggestion.leftOut)},
                             {"after", json(suggestion.after)}};
 }
 
@@ -207,6 +223,8 @@ llvm::json::Value toJson(const Explanation &explanation) {
       object["search_ended"] = true;
     if (c.remove)
       object["remove"] = json(*c.remove);
+    if (!c.decidedBy.empty())
+      object["decided_by"] = json(c.decidedBy);
     collectives.push_back(std::move(object));
   }
   for (const TensorExplanation &t : explanation.tensors)

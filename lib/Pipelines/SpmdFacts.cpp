@@ -264,8 +264,11 @@ Endpoint SpmdFacts::consumerOf(Value value) {
     return consumerOf(first->getResult(0));
   if (isa<func::ReturnOp>(first))
     return {"the caller", describeLocation(first->getLoc())};
-  if (isa<graph::BranchYieldOp, ManualYieldOp>(first))
-    return consumerOf(first->getParentOp()->getResult(use->getOperandNumber()));
+  if (isa<graph::BranchYieldOp, ManualYieldOp>(first)) {
+    Operation *parent = first->getParentOp();
+    Value given = parent->getResult(use->getOperandNumber());
+    return given.use_empty() ? endOf(parent, opText(parent)) : consumerOf(given);
+  }
   if (first->hasTrait<OpTrait::IsTerminator>())
     return {"the next iteration", describeLocation(first->getLoc())};
   return endOf(first, opText(first));

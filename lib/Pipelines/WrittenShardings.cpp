@@ -9,6 +9,7 @@
 #include "tessera/Pipelines/SpmdFacts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <functional>
 
@@ -26,7 +27,10 @@ static std::string called(StringAttr name, unsigned number) {
 static std::string pinned(dist::ConstraintOp pin) {
   Value value = pin.getInput();
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    Operation *parent = argument.getOwner()->getParentOp();
+    if (auto region = dyn_cast<dist::ManualComputationOp>(parent))
+      return ("operand " + Twine(argument.getArgNumber()) + " of " + graph::knownAs(region)).str();
+    auto function = dyn_cast<func::FuncOp>(parent);
     return function
                ? "argument " +
                      called(function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), graph::kNameAttr),
@@ -78,6 +82,30 @@ static void tellOf(dist::ManualComputationOp region, Told told) {
   });
 }
 
+/// A region is a program of pieces: none of what it says of them can be left out, only all of it.
+static void tellOfWhole(dist::ManualComputationOp region, Told told) {
+  dist::MeshOp meshOp = dist::getMesh(region->getParentOfType<ModuleOp>());
+  const Mesh mesh = meshOp.getMesh().toMesh();
+  std::vector<std::string> axes;
+  for (const AxisRef &axis : region.getManualAxes(mesh))
+    axes.push_back(toString(axis, mesh));
+  told({(graph::knownAs(region) + " over {" + llvm::join(axes, ", ") + "}").str(),
+        describeLocation(region.getLoc()),
+        {}},
+       [=]() mutable {
+         auto function = region->getParentOfType<func::FuncOp>();
+         Builder builder(region.getContext());
+         NamedAttribute kind(graph::kKindAttr, graph::KindAttr::get(region.getContext(), graph::Kind::Input));
+         for (Value result : region.getResults()) {
+           unsigned number = function.getNumArguments();
+           (void)function.insertArgument(number, result.getType(), builder.getDictionaryAttr({kind}),
+                                         region.getLoc());
+           result.replaceAllUsesWith(function.getArgument(number));
+         }
+         region.erase();
+       });
+}
+
 static void forEachWritten(ModuleOp step, Told told) {
   for (auto function : step.getOps<func::FuncOp>()) {
     for (BlockArgument argument : function.getArguments()) {
@@ -102,6 +130,7 @@ static void forEachWritten(ModuleOp step, Told told) {
     });
   });
   step.walk([&](dist::ManualComputationOp region) { tellOf(region, told); });
+  step.walk([&](dist::ManualComputationOp region) { tellOfWhole(region, told); });
 }
 
 std::vector<WrittenSharding> writtenShardings(ModuleOp step) {

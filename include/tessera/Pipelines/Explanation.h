@@ -77,6 +77,9 @@ struct CollectiveExplanation {
   int64_t executions = 1;
   double seconds = 0; ///< of one execution
   std::optional<Suggestion> remove;
+  /// Where no change removes it: the manual regions, programs of pieces over their axes, for which it is
+  /// there, and what the program says besides that would have to go with them.
+  std::vector<SaidSharding> decidedBy;
   bool searchEnded = false; ///< no flag was found among those that were tried, and not all were
 };
 

@@ -193,6 +193,15 @@ TEST(Placement, FactorsThatShareADimensionAreNotPadded) {
   EXPECT_EQ(d.result(), "[x/-/-]");
 }
 
+TEST(Placement, RanksComputeTheirPadding) {
+  std::string error;
+  auto rule = parseShardingRule("([i, j]) -> ([i, j])", {{5, 8}}, {{5, 8}}, error);
+  ASSERT_TRUE(rule) << error;
+  AxisList axes = {wholeAxis(mesh("x4"), 0)};
+  EXPECT_EQ(workFraction(*rule, {axes, {}}), 2.0 / 5); // not a quarter
+  EXPECT_EQ(workFraction(*rule, {{}, axes}), 2.0 / 8);
+}
+
 TEST(Placement, AnOpWithoutOperandsFollowsItsResult) {
   auto d = decide("x2", "() -> ([i, j])", {}, {{"4x4", "[x/-]"}});
   EXPECT_EQ(d.result(), "[x/-]");

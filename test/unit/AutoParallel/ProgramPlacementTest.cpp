@@ -229,6 +229,20 @@ TEST(ProgramPlacement, WeightsInBlocksAreNotGatheredTwice) {
               !inBlocks);
 }
 
+// A weight is divided as it is stored, however much of the work ranks repeat: pieces of it would be copies.
+TEST(ProgramPlacement, StoredWeightsAreNotCutFiner) {
+  for (bool isWeight : {false, true}) {
+    Builder p("tp4");
+    int x = p.input("1x1x64", "[-/-/-]"), w = p.input("256x64", "[-/-]"), z = p.input("4x4", "[tp/-]");
+    p.program.values[w].isWeight = isWeight;
+    p.need(p.op(kLinear, {x, w}, "1x1x256"), "[-/-/-]");
+    p.need(p.op("([i, j]) -> ([i, j])", {z}, "4x4", "[tp/-]"), "[tp/-]");
+    p.program.ops.front().flops = 1e12;
+    ReshardCosts costs(p.mesh, fastLinks());
+    EXPECT_EQ(placeProgram(p.program, costs).ops.front().operands[1].isReplicated(), isWeight);
+  }
+}
+
 // up -> silu -> mul -> down stay on ffn although propagation said nothing of it.
 TEST(ProgramPlacement, ChainsKeepTheShardingOfTheirEnds) {
   Builder p("tp4");
@@ -290,6 +304,35 @@ TEST(ProgramPlacement, T16_PartialResultsAddUpFirst) {
   ReshardCosts costs(p.mesh, fastLinks());
   EXPECT_EQ(reshards(p, placeProgram(p.program, costs)),
             std::vector<std::string>{"[-/-/-] U{tp} -> [-/-/-]"});
+}
+
+// The stream that both results are added to is whole, and the first operand of both: it joins their sum.
+TEST(ProgramPlacement, WhatIsWholeJoinsASum) {
+  Builder p("tp4");
+  int x = p.input("4x16x64", "[-/-/-]"), h = p.input("4x16x256", "[-/-/tp]"), w = p.input("64x256", "[-/tp]"),
+      v = p.input("64x256", "[-/tp]");
+  int a = p.op(kLinear, {h, w}, "4x16x64"), b = p.op(kLinear, {h, v}, "4x16x64");
+  int sum = p.op(kAdd, {p.op(kAdd, {x, a}, "4x16x64"), b}, "4x16x64");
+  p.need(sum, "[-/-/-]");
+  ReshardCosts costs(p.mesh, fastLinks());
+  ProgramPlacementOptions narrow; // options offer it at once
+  narrow.widen = false;
+  EXPECT_EQ(reshards(p, placeProgram(p.program, costs, narrow)),
+            std::vector<std::string>{"[-/-/-] U{tp} -> [-/-/-]"});
+}
+
+// Attention needs the context whole: what it lies over is offered to the heads, in whose place it stood.
+TEST(ProgramPlacement, AxesThatAnOpNeedsWholeAreOfferedElsewhere) {
+  Builder p("sp4");
+  int q = p.input("4x16x8x8", "[-/sp/-/-]");
+  p.need(p.op("([b, s, k, d], [b, c, k, d], [b, c, k, d]) -> ([b, s, k, d]) need_replication={c, d}",
+              {q, q, q}, "4x16x8x8", "[-/sp/-/-]"),
+         "[-/sp/-/-]");
+  ReshardCosts costs(p.mesh, fastLinks());
+  auto options = placementOptions(p.program, costs, ProgramPlacementOptions().maxOptions);
+  EXPECT_TRUE(llvm::any_of(options.front(), [&](const PlacementDecision &option) {
+    return toString(option.operands[1], p.mesh) == "[-/-/sp/-]";
+  }));
 }
 
 // A value that two ops need alike is resharded once: together they pay less than another sharding would cost.

@@ -9,6 +9,8 @@ dist.mesh @mesh = <["x"=2, "y"=2, "z"=2, "p"=2]>
 !y = tensor<4x8xf32, #dist.sharding<@mesh, [{"y"}, {}], global=[8, 8]>>
 !xz = tensor<2x8xf32, #dist.sharding<@mesh, [{"x", "z"}, {}], global=[8, 8]>>
 !yp = tensor<8x2xf32, #dist.sharding<@mesh, [{}, {"y", "p"}], global=[8, 8]>>
+!ky = tensor<8x4xf32, #dist.sharding<@mesh, [{}, {"y"}], global=[8, 8]>>
+!xz_y = tensor<2x4xf32, #dist.sharding<@mesh, [{"x", "z"}, {"y"}], global=[8, 8]>>
 !xz_yp = tensor<2x2xf32, #dist.sharding<@mesh, [{"x", "z"}, {"y", "p"}], global=[8, 8]>>
 !kx = tensor<8x4xf32, #dist.sharding<@mesh, [{}, {"x"}], global=[8, 8]>>
 !kxy = tensor<8x2xf32, #dist.sharding<@mesh, [{}, {"x", "y"}], global=[8, 8]>>
@@ -101,6 +103,34 @@ func.func @S8(%a: !kxy, %w: !kxy, %b: !kxy, %v: !kxy) -> (!xz_yp, !xz_yp) {
   %6 = dist.all_slice %5 dim = 1 axes = {"y", "p"} : !whole -> !yp
   %7 = dist.all_slice %6 dim = 0 axes = {"x", "z"} : !yp -> !xz_yp
   return %3, %7 : !xz_yp, !xz_yp
+}
+
+// Nor does it matter whether another dimension is sliced before or after the one that is scattered: terms are sliced before they travel.
+// CHECK-LABEL: func.func @another_dimension_last
+func.func @another_dimension_last(%a: !kx, %w: !kx) -> !xz_yp {
+  // CHECK: %[[P:.*]] = graph.linear
+  // CHECK-NEXT: %[[Y:.*]] = dist.all_slice %[[P]] dim = 1 axes = {"y", "p"}
+  // CHECK-NEXT: %[[X:.*]] = dist.reduce_scatter %[[Y]] dim = 0 axes = {"x"}
+  // CHECK-NEXT: dist.all_slice %[[X]] dim = 0 axes = {"z"}
+  // CHECK-NOT: dist.all_slice
+  %0 = graph.linear %a, %w contract = 1 : (!kx, !kx) -> !px
+  %1 = dist.all_reduce %0 axes = {"x"} : !px -> !whole
+  %2 = dist.all_slice %1 dim = 0 axes = {"x", "z"} : !whole -> !xz
+  %3 = dist.all_slice %2 dim = 1 axes = {"y", "p"} : !xz -> !xz_yp
+  return %3 : !xz_yp
+}
+
+// With what was scattered of its own dimension a slice comes before what was scattered of another.
+// CHECK-LABEL: func.func @own_dimension_first
+func.func @own_dimension_first(%a: !kxy, %w: !kxy) -> !xz_y {
+  // CHECK: %[[X:.*]] = dist.reduce_scatter %{{.*}} dim = 0 axes = {"x"}
+  // CHECK-NEXT: %[[Z:.*]] = dist.all_slice %[[X]] dim = 0 axes = {"z"}
+  // CHECK-NEXT: dist.reduce_scatter %[[Z]] dim = 1 axes = {"y"}
+  %0 = graph.linear %a, %w contract = 1 : (!kxy, !kxy) -> !pxy
+  %1 = dist.all_reduce %0 axes = {"x", "y"} : !pxy -> !whole
+  %2 = dist.all_slice %1 dim = 1 axes = {"y"} : !whole -> !ky
+  %3 = dist.all_slice %2 dim = 0 axes = {"x", "z"} : !ky -> !xz_y
+  return %3 : !xz_y
 }
 
 // K4: a slice after the gather that it undoes is nothing, two gathers (or slices) of one dimension are one.

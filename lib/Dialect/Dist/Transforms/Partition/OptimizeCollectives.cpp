@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -110,6 +111,82 @@ private:
   }
   static bool overlaps(ArrayRef<AxisRef> axes, const AxisRef &axis) {
     return llvm::any_of(axes, [&](const AxisRef &other) { return other.overlaps(axis); });
+  }
+};
+
+/// Slices of other dimensions than what was scattered before them: terms are sliced before they travel. Of
+/// two dimensions that are both scattered and sliced that comes first after which less travels.
+struct SliceBeforeScatter : public OpRewritePattern<AllSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AllSliceOp slice, PatternRewriter &rewriter) const override {
+    SmallVector<Operation *> own = {slice}, others; // nearest first; of others up to a scatter
+    Operation *op = slice.getInput().getDefiningOp();
+    for (; isCut(op, slice) && dimOf(op) == dimOf(slice); op = op->getOperand(0).getDefiningOp())
+      own.push_back(op);
+    const bool scatters = llvm::any_of(own, llvm::IsaPred<ReduceScatterOp>);
+    size_t count = 0;
+    for (; isCut(op, slice) && dimOf(op) != dimOf(slice) && !(scatters && count);
+         op = op->getOperand(0).getDefiningOp()) {
+      others.push_back(op);
+      count = isa<ReduceScatterOp>(op) ? others.size() : count;
+    }
+    if (count == 0)
+      return rewriter.notifyMatchFailure(slice, "no reduce_scatter of another dimension before it");
+    others.resize(count);
+    if (travels(own, others) >= travels(others, own) * (1 - 1e-9))
+      return rewriter.notifyMatchFailure(slice, "less travels as it is");
+    Value value = others.back()->getOperand(0);
+    for (const auto &list : {own, others})
+      for (Operation *cut : llvm::reverse(list))
+        value = cutAs(cut, value, rewriter);
+    rewriter.replaceOp(slice, value);
+    return success();
+  }
+
+private:
+  static int64_t dimOf(Operation *op) {
+    auto slice = dyn_cast<AllSliceOp>(op);
+    return int64_t(slice ? slice.getDim() : cast<ReduceScatterOp>(op).getDim());
+  }
+  static bool isCut(Operation *op, AllSliceOp before) {
+    return op && isa<AllSliceOp, ReduceScatterOp>(op) && op->hasOneUse() &&
+           op->getBlock() == before->getBlock();
+  }
+  /// Parts of the terms that a rank receives if `first` is cut before `second`.
+  static double travels(ArrayRef<Operation *> first, ArrayRef<Operation *> second) {
+    double left = 1, received = 0;
+    for (const auto &list : {first, second})
+      for (Operation *op : llvm::reverse(list)) {
+        ShardingAttr attr = getShardingAttr(op->getResult(0).getType());
+        Mesh mesh = lookupMesh(op, attr.getMesh()).getMesh().toMesh();
+        auto group = double(axesSize(fromAxesAttr(op->getAttrOfType<ArrayAttr>("axes"), mesh)));
+        left /= group;
+        received += isa<ReduceScatterOp>(op) ? (group - 1) * left : 0;
+      }
+    return received;
+  }
+  /// What `op` does, of `value`.
+  static Value cutAs(Operation *op, Value value, PatternRewriter &rewriter) {
+    auto type = cast<RankedTensorType>(value.getType());
+    ShardingAttr attr = getShardingAttr(type);
+    Mesh mesh = lookupMesh(op, attr.getMesh()).getMesh().toMesh();
+    AxisList axes = fromAxesAttr(op->getAttrOfType<ArrayAttr>("axes"), mesh);
+    Sharding sharding = attr.toSharding(mesh);
+    AxisList &list = sharding.dims[size_t(dimOf(op))].axes;
+    list.append(axes.begin(), axes.end());
+    mergeAdjacent(list);
+    if (isa<ReduceScatterOp>(op)) {
+      sharding.partial = axesWithout(sharding.partial, axes);
+      mergeAdjacent(sharding.partial);
+      sharding.partialKind = sharding.partial.empty() ? PartialKind::None : sharding.partialKind;
+    }
+    IRMapping cut;
+    cut.map(op->getOperand(0), value);
+    Operation *made = rewriter.clone(*op, cut);
+    auto whole = ShardingAttr::get(op->getContext(), attr.getMesh().getValue(), sharding, mesh);
+    made->getResult(0).setType(
+        localType(RankedTensorType::get(globalShape(type), type.getElementType(), whole), mesh));
+    return made->getResult(0);
   }
 };
 
@@ -368,7 +445,7 @@ struct OptimizePass : public tessera::dist::impl::DistOptimizeCollectivesPassBas
     patterns
         .add<MakeNeutralInPlace<AllGatherOp>, MakeNeutralInPlace<AllSliceOp>, MakeNeutralInPlace<AllToAllOp>,
              MakeNeutralInPlace<CollectivePermuteOp>, MakeNeutralInPlace<GroupedSendOp>>(&getContext());
-    patterns.add<FuseReduceScatter, MakeNeutral, CancelOut<AllGatherOp, AllSliceOp>,
+    patterns.add<FuseReduceScatter, SliceBeforeScatter, MakeNeutral, CancelOut<AllGatherOp, AllSliceOp>,
                  CancelOut<AllSliceOp, AllGatherOp>, MergeReduces, MergeAlongDimension<AllGatherOp>,
                  MergeAlongDimension<AllSliceOp>, MergeExchanges, AddBeforeReducing>(&getContext());
     addChosenExchanges(patterns);
