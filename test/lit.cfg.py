@@ -52,6 +52,10 @@ config.substitutions.append(("%waits", "100000" if full else "10"))
 config.substitutions.append(("%meshes", "all" if full else "few"))
 # Training at each limit of check_fit_memory.py, behind a --train that names one.
 config.substitutions.append(("%all_limits", "--train=0,1,2,3,4,5,6,7" if full else ""))
+# Pairs of a model and a mesh of check_memory_limits.py.
+config.substitutions.append(("%limited", "" if full else "--draw=1"))
+# Layouts of check_least_memory.py, of all that there are.
+config.substitutions.append(("%layouts", "" if full else f"--draw=6 --seed={seed}"))
 # Of the prompts of dtype_prompts.json: each is a start of its own, most of which loads the weights.
 config.substitutions.append(("%prompts", "100" if full else "8"))
 config.substitutions.append(("%python", os.environ.get("TESSERA_PYTHON", config.python)))

@@ -1,64 +1,23 @@
 //===- FitMemory.cpp - The fastest program that fits ----------------------===//
 //
-// Predicted are times; bytes are measured, on rung exec. A strategy is what the rungs above decide: which
-// values graph-build-train-step saves, how weights, states and gradients lie, and how many bytes of what a
-// block makes placement lets a rank have at once. Below, SavedLoops has for each number of saved bytes the
-// fastest program; which of them fits is found by bisection, a dozen programs at most. Which ones it tries
-// does not depend on the limit until one fits into one limit and not into the other: so of the programs of
-// one strategy no limit gives a slower one than a smaller limit.
+// A strategy is what the rungs above decide: which values graph-build-train-step saves, how weights, states
+// and gradients lie, and how many bytes of what a block makes placement lets a rank have at once. Below,
+// SavedLoops has for each number of saved bytes the fastest program; which of them fits is found by bisection,
+// a dozen programs at most. Which ones it tries does not depend on the limit until one fits into one limit
+// and not into the other: so of the programs of one strategy no limit gives a slower one than a smaller limit.
 //
 //===----------------------------------------------------------------------===//
 #include "FitMemory.h"
+#include "FitStrategy.h"
 
-#include "tessera/Pipelines/ProgramMemory.h"
-#include "tessera/Pipelines/SpmdFacts.h"
-
-#include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
-#include "tessera/Dialect/Dist/Transforms/SavedLoops.h"
-#include "tessera/Dialect/Graph/IR/Graph.h"
-#include "tessera/Pipelines/Diagnostics.h"
 #include "tessera/Pipelines/Frontend.h"
-#include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/Register.h"
 
 using namespace mlir;
 
 namespace tessera {
 namespace {
-
-struct Plan {
-  CompileOptions options;
-  ProgramMemory memory;
-  double seconds = 0; ///< predicted, of the step
-  bool isFasterThan(const Plan &other) const {
-    return std::pair(seconds, memory.total()) < std::pair(other.seconds, other.memory.total());
-  }
-};
-
-/// One way to come to a program of local shapes, and what it can save.
-class Strategy {
-public:
-  /// Fails where the pipeline fails.
-  static Result<std::unique_ptr<Strategy>> make(ModuleOp graph, CompileOptions options);
-
-  /// The fastest plan, whatever it takes, and the one that saves least.
-  Result<Plan> fastest() { return measure(loops->frontier().points().size() - 1); }
-  Result<Plan> smallest() { return measure(0); }
-  /// The fastest plan that fits, of those between: `smallest` does, `fastest` does not.
-  Result<Plan> between(Plan smallest, int64_t limit);
-  /// Axes of the mesh that no weight lies over, major to minor.
-  std::vector<std::string> axesWithoutWeights() const;
-
-private:
-  Result<Plan> measure(size_t point);
-
-  CompileOptions options;
-  std::shared_ptr<const Target> target;
-  OwningOpRef<ModuleOp> local; ///< rung spmd, before what is saved is chosen
-  std::unique_ptr<dist::SavedLoops> loops;
-  double leastSeconds = 0; ///< of a step in which nothing is made again
-};
 
 class Fitting {
 public:
@@ -72,104 +31,45 @@ private:
     registerDialects(registry);
     return registry;
   }
+  /// What values may lie over axes that no weight lies over, and whether anything of it fits.
+  struct Layout {
+    CompileOptions options;
+    StringRef valueClass; ///< that the last item speaks of
+    bool fits = false, fitsFastest = false;
+  };
+
+  Status search(int64_t bytes);
   std::vector<CompileOptions> strategies() const;
-  std::vector<CompileOptions> layouts() const;
+  std::vector<Layout> layouts(ArrayRef<std::string> idle) const;
+  std::string axesOfLayout(ArrayRef<std::string> idle) const;
+  Result<FitStrategy *> strategyOf(const CompileOptions &candidate);
   Status consider(const std::vector<CompileOptions> &strategies);
-  Status consider(const CompileOptions &strategy);
-  Status considerTighter(const Plan &tooLargePlan);
-  Status considerBetween(Strategy &strategy);
-  void weigh(const Plan &plan);
-  bool isWithin(const Plan &plan) const { return plan.memory.total() <= options.memory; }
+  Status consider(Layout &layout);
+  Status considerLayouts(std::vector<CompileOptions> &all);
+  Status considerSmaller(size_t at, bool wantsFastest);
+  Status considerTighter(const FitPlan &tooLargePlan);
+  Status considerBetween(FitStrategy &strategy);
+  void note(const FitPlan &plan);
+  void weigh(const FitPlan &plan);
+  bool isWithin(const FitPlan &plan) const { return plan.memory.total() <= limit; }
   Failure doesNotFit() const;
-  void explain(const Plan &plan) const;
+  void explain(const FitPlan &plan) const;
 
   const CompileOptions &options;
   MLIRContext context;
   OwningOpRef<ModuleOp> graph;
+  std::map<std::string, std::unique_ptr<FitStrategy>> known; ///< by what they are told
   std::vector<std::string> idleAxes; ///< that no weight lies over, as the first strategy has them
-  bool fits = false;                 ///< the fastest plan of some strategy
-  std::optional<Plan> best;          ///< that fits
-  std::optional<Plan> least;         ///< that takes fewest bytes
-  std::vector<Plan> tooLarge;        ///< the first of each strategy, where it does not fit
+  std::optional<FitPlan> least;      ///< that takes fewest bytes, of all that were measured
+
+  // Of the search for the program within `limit` bytes.
+  int64_t limit = 0;
+  bool fits = false;             ///< the fastest plan of some strategy
+  std::optional<FitPlan> best;   ///< that fits
+  std::vector<FitPlan> tooLarge; ///< the first of each strategy, where it does not fit
 };
 
 } // namespace
-
-Result<std::unique_ptr<Strategy>> Strategy::make(ModuleOp graph, CompileOptions options) {
-  auto strategy = std::make_unique<Strategy>();
-  Result<std::shared_ptr<const Target>> target = resolveTarget(options.target, options.targetOptions);
-  if (!target)
-    return target.takeFailure();
-  strategy->target = target.take();
-  strategy->options = options;
-  strategy->local = OwningOpRef<ModuleOp>(cast<ModuleOp>(graph->clone()));
-  DiagnosticCollector diagnostics(*graph->getContext());
-  PassManager pm(graph->getContext());
-  buildPhases(pm, Rung::Graph, Rung::Sharded, options);
-  buildLocalProgram(pm);
-  if (failed(pm.run(*strategy->local)))
-    return diagnostics.failure("cannot compile", options.model);
-  strategy->loops = std::make_unique<dist::SavedLoops>(
-      *strategy->local, options.isRecomputeGiven ? dist::SavedFreedom::Gathers : dist::SavedFreedom::All);
-  for (const StepTotals &total : SpmdFacts(*strategy->local).totals())
-    strategy->leastSeconds = std::max(strategy->leastSeconds, total.seconds);
-  strategy->leastSeconds -= strategy->loops->secondsNow();
-  return strategy;
-}
-
-Result<Plan> Strategy::measure(size_t point) {
-  Plan plan;
-  plan.options = options;
-  plan.options.savedBytes = loops->frontier().points()[point].bytes;
-  plan.seconds = leastSeconds + loops->seconds(loops->frontier().choice(point));
-  OwningOpRef<ModuleOp> module(cast<ModuleOp>(local.get()->clone()));
-  DiagnosticCollector diagnostics(*local->getContext());
-  PassManager pm(local->getContext());
-  buildBundledProgram(pm, plan.options);
-  buildPhases(pm, Rung::Kernels, Rung::Exec, plan.options);
-  if (failed(pm.run(*module)))
-    return diagnostics.failure("cannot compile", options.model);
-  plan.memory = programMemory(*module, *target);
-  return plan;
-}
-
-Result<Plan> Strategy::between(Plan smallest, int64_t limit) {
-  Plan best = std::move(smallest);
-  size_t fits = 0, tooMany = loops->frontier().points().size() - 1;
-  while (tooMany - fits > 1) {
-    size_t middle = fits + (tooMany - fits) / 2;
-    Result<Plan> plan = measure(middle);
-    if (!plan)
-      return plan;
-    if (plan->memory.total() <= limit) {
-      best = plan.take();
-      fits = middle;
-    } else {
-      tooMany = middle;
-    }
-  }
-  return best;
-}
-
-std::vector<std::string> Strategy::axesWithoutWeights() const {
-  const Mesh mesh = dist::getMesh(*local) ? dist::getMesh(*local).getMesh().toMesh() : Mesh();
-  std::vector<std::string> idle;
-  SmallVector<BlockArgument> weights;
-  for (auto function : local.get().getOps<func::FuncOp>())
-    llvm::copy_if(function.getArguments(), std::back_inserter(weights),
-                  [](BlockArgument arg) { return graph::argumentKind(arg) == graph::Kind::Parameter; });
-  for (auto [i, axis] : llvm::enumerate(mesh.axes)) {
-    // Where there is no weight, no item may speak of weights.
-    bool isUsed = axis.size == 1 || weights.empty();
-    for (BlockArgument weight : weights)
-      if (auto sharding = dist::getShardingAttr(weight.getType()))
-        isUsed |= llvm::any_of(sharding.toSharding(mesh).usedAxes(),
-                               [&](const AxisRef &used) { return used.axis == int(i); });
-    if (!isUsed)
-      idle.push_back(axis.name);
-  }
-  return idle;
-}
 
 /// With an item of --shard besides.
 static CompileOptions withItem(CompileOptions options, const std::string &item) {
@@ -202,26 +102,32 @@ std::vector<CompileOptions> Fitting::strategies() const {
   return list;
 }
 
-/// What else may lie over axes that no weight lies over: states, then gradients that are added up, then the
-/// weights themselves, which are gathered to be used, or what is computed with them is moved.
-std::vector<CompileOptions> Fitting::layouts() const {
-  std::vector<CompileOptions> list;
+/// Axes that weights lie over by their names, and `idle` ones.
+std::string Fitting::axesOfLayout(ArrayRef<std::string> idle) const {
   std::string error, axes;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
   for (const MeshAxis &axis : mesh->axes) {
     const dist::StandardAxis *standard = dist::findStandardAxis(axis.name);
     if (axis.size > 1 &&
-        ((standard && standard->largestFreeWeightDim) || llvm::is_contained(idleAxes, axis.name)))
+        ((standard && standard->largestFreeWeightDim) || llvm::is_contained(idle, axis.name)))
       axes += (axes.empty() ? "" : "+") + axis.name;
   }
-  if (idleAxes.empty() || axes.empty()) // a program may bring a mesh of its own
+  return axes;
+}
+
+/// What else may lie over `idle` axes: states, then gradients that are added up, then the weights themselves,
+/// which are gathered to be used, or what is computed with them is moved.
+std::vector<Fitting::Layout> Fitting::layouts(ArrayRef<std::string> idle) const {
+  std::vector<Layout> list;
+  const std::string axes = axesOfLayout(idle);
+  if (idle.empty() || axes.empty()) // a program may bring a mesh of its own
     return list;
   CompileOptions layout = options;
   auto add = [&](StringRef valueClass, StringRef prefix) {
     if (isSaid(options, valueClass, prefix))
       return false;
     layout = withItem(layout, (valueClass + ":" + dist::kLargest + "=" + axes).str());
-    list.push_back(layout);
+    list.push_back({layout, valueClass});
     return true;
   };
   if (options.task == Task::Train && add(dist::kStates, "") && options.microBatches > 1)
@@ -230,82 +136,173 @@ std::vector<CompileOptions> Fitting::layouts() const {
   return list;
 }
 
-void Fitting::weigh(const Plan &plan) {
+void Fitting::note(const FitPlan &plan) {
   if (!least || plan.memory.total() < least->memory.total())
     least = plan;
+}
+
+void Fitting::weigh(const FitPlan &plan) {
+  note(plan);
   if (isWithin(plan) && (!best || plan.isFasterThan(*best)))
     best = plan;
 }
 
+Result<FitStrategy *> Fitting::strategyOf(const CompileOptions &candidate) {
+  auto &strategy =
+      known[candidate.shard + " " + candidate.recompute + " " + std::to_string(candidate.liveBytes)];
+  if (!strategy) {
+    Result<std::unique_ptr<FitStrategy>> made = FitStrategy::make(*graph, candidate);
+    if (!made)
+      return made.takeFailure();
+    strategy = made.take();
+  }
+  return strategy.get();
+}
+
 /// `strategy`, whose fastest plan does not fit: what it makes again.
-Status Fitting::considerBetween(Strategy &strategy) {
-  Result<Plan> smallest = strategy.smallest();
+Status Fitting::considerBetween(FitStrategy &strategy) {
+  Result<FitPlan> smallest = strategy.smallest();
   if (!smallest)
     return smallest.takeFailure();
   weigh(*smallest);
   if (!isWithin(*smallest))
     return {};
-  Result<Plan> between = strategy.between(smallest.take(), options.memory);
+  Result<FitPlan> between =
+      strategy.between(smallest.take(), limit, [&](const FitPlan &plan) { note(plan); });
   if (!between)
     return between.takeFailure();
   weigh(*between);
   return {};
 }
 
-Status Fitting::consider(const CompileOptions &candidate) {
-  Result<std::unique_ptr<Strategy>> strategy = Strategy::make(*graph, candidate);
+Status Fitting::consider(Layout &candidate) {
+  Result<FitStrategy *> strategy = strategyOf(candidate.options);
   if (!strategy)
     return strategy.takeFailure();
   if (!least)
     idleAxes = (*strategy)->axesWithoutWeights();
-  bool isFull = candidate.recompute != options.recompute;
-  Result<Plan> fastest = isFull ? (*strategy)->smallest() : (*strategy)->fastest();
+  bool isFull = candidate.options.recompute != options.recompute;
+  Result<FitPlan> fastest = isFull ? (*strategy)->smallest() : (*strategy)->fastest();
   if (!fastest)
     return fastest.takeFailure();
   weigh(*fastest);
+  candidate.fits = candidate.fitsFastest = isWithin(*fastest);
   fits |= !isFull && isWithin(*fastest);
   if (isWithin(*fastest))
     return {};
-  if (!isFull)
+  if (!isFull) {
     if (Status s = considerBetween(**strategy); !s)
       return s;
+    Result<FitPlan> smallest = (*strategy)->smallest();
+    candidate.fits = smallest && isWithin(*smallest);
+  }
   tooLarge.push_back(fastest.take());
   return {};
 }
 
-/// With less that a block may have at once: what the blocks make of the arena, halved until something fits.
-Status Fitting::considerTighter(const Plan &tooLargePlan) {
-  const int64_t arena = tooLargePlan.memory.arena;
-  std::unique_ptr<Strategy> strategy;
-  auto place = [&](int64_t bytes) -> Result<Plan> {
-    CompileOptions tighter = tooLargePlan.options;
-    tighter.savedBytes = -1;
-    tighter.liveBytes = bytes;
-    Result<std::unique_ptr<Strategy>> made = Strategy::make(*graph, tighter);
-    if (!made)
-      return made.takeFailure();
-    strategy = made.take();
-    Result<Plan> smallest = strategy->smallest();
-    if (smallest)
-      weigh(*smallest);
-    return smallest;
+Status Fitting::consider(const std::vector<CompileOptions> &strategies) {
+  for (const CompileOptions &strategy : strategies) {
+    Layout layout = {strategy, ""};
+    if (Status s = consider(layout); !s)
+      return s;
+  }
+  return {};
+}
+
+/// Layouts over idle axes, added to `all`: those of whole classes, then the smallest part of the first one
+/// that fits.
+Status Fitting::considerLayouts(std::vector<CompileOptions> &all) {
+  const bool fitBefore = best.has_value();
+  std::vector<Layout> more = layouts(idleAxes);
+  for (Layout &layout : more) {
+    if (Status s = consider(layout); !s)
+      return s;
+    all.push_back(layout.options);
+  }
+  auto first = [&](bool Layout::*isFitting) {
+    return size_t(llvm::find_if(more, [&](const Layout &layout) { return layout.*isFitting; }) - more.begin());
   };
-  // First as little as can be: where that does not fit, nothing does.
-  Result<Plan> smallest = place(0);
-  if (!smallest || !isWithin(*smallest))
-    return smallest ? Status() : smallest.takeFailure();
-  for (int64_t bytes : {arena / 2, arena / 4, arena / 8, int64_t(0)}) {
-    smallest = place(bytes);
+  if (size_t at = first(&Layout::fitsFastest); at < more.size())
+    return considerSmaller(at, /*wantsFastest=*/true);
+  if (size_t at = first(&Layout::fits); at < more.size() && !fitBefore)
+    return considerSmaller(at, /*wantsFastest=*/false);
+  return {};
+}
+
+/// Of the layout numbered `at`, which fits: the same over fewer axes, and of fewer values of its last class.
+Status Fitting::considerSmaller(size_t at, bool wantsFastest) {
+  auto isEnough = [&](Layout &layout) -> Result<bool> {
+    if (Status s = consider(layout); !s)
+      return s.takeFailure();
+    return wantsFastest ? layout.fitsFastest : layout.fits;
+  };
+  std::vector<std::string> axes = idleAxes;
+  for (const std::string &axis : idleAxes) {
+    std::vector<std::string> fewer = axes;
+    llvm::erase(fewer, axis);
+    if (fewer.empty())
+      break;
+    Layout layout = layouts(fewer)[at];
+    Result<bool> enough = isEnough(layout);
+    if (!enough)
+      return enough.takeFailure();
+    if (*enough)
+      axes = std::move(fewer);
+  }
+  const std::vector<Layout> chain = layouts(axes);
+  const CompileOptions &base = at ? chain[at - 1].options : options;
+  if (chain[at].valueClass == dist::kGradients)
+    return {};
+  Result<FitStrategy *> strategy = strategyOf(base);
+  if (!strategy)
+    return strategy.takeFailure();
+  std::vector<std::string> names = (*strategy)->held(chain[at].valueClass == dist::kStates);
+  llvm::erase_if(names, [&](const std::string &name) { return isSaid(options, name, ""); });
+  // The largest ones: so many that nothing fits, and that something does.
+  size_t few = 0, many = names.size();
+  while (many - few > 1 && many > few) {
+    const size_t middle = few + (many - few) / 2;
+    Layout layout = {base, chain[at].valueClass};
+    for (const std::string &name : ArrayRef(names).take_front(middle))
+      layout.options = withItem(layout.options, name + ":" + dist::kLargest.str() + "=" + axesOfLayout(axes));
+    Result<bool> enough = isEnough(layout);
+    if (!enough)
+      return enough.takeFailure();
+    (*enough ? many : few) = middle;
+  }
+  return {};
+}
+
+/// With less that a block may have at once: the most that something fits with, to a sixteenth of the arena
+/// that is too large.
+Status Fitting::considerTighter(const FitPlan &tooLargePlan) {
+  CompileOptions tighter = tooLargePlan.options;
+  tighter.savedBytes = -1;
+  auto place = [&](int64_t bytes) -> Result<bool> {
+    tighter.liveBytes = bytes;
+    Result<FitStrategy *> strategy = strategyOf(tighter);
+    if (!strategy)
+      return strategy.takeFailure();
+    Result<FitPlan> smallest = (*strategy)->smallest();
     if (!smallest)
       return smallest.takeFailure();
-    if (isWithin(*smallest))
-      break;
+    weigh(*smallest);
+    return isWithin(*smallest);
+  };
+  // First as little as can be: where that does not fit, nothing does.
+  int64_t enough = 0, tooMuch = tooLargePlan.memory.arena;
+  if (Result<bool> fit = place(enough); !fit || !*fit)
+    return fit ? Status() : fit.takeFailure();
+  for (int halving = 0; halving < 4; ++halving) {
+    const int64_t middle = enough + (tooMuch - enough) / 2;
+    Result<bool> fit = place(middle);
+    if (!fit)
+      return fit.takeFailure();
+    (*fit ? enough : tooMuch) = middle;
   }
-  Result<Plan> fastest = strategy->fastest();
-  if (!fastest)
-    return fastest.takeFailure();
-  weigh(*fastest);
-  return isWithin(*fastest) ? Status() : considerBetween(*strategy);
+  tighter.liveBytes = enough;
+  Layout layout = {tighter, ""};
+  return consider(layout);
 }
 
 static std::string partsText(const ProgramMemory &memory) {
@@ -327,7 +324,7 @@ Failure Fitting::doesNotFit() const {
           "needs at least " + std::to_string(memory.total()) + " bytes a rank: " + partsText(memory), hint};
 }
 
-void Fitting::explain(const Plan &plan) const {
+void Fitting::explain(const FitPlan &plan) const {
   llvm::errs() << "remark: memory: " << plan.memory.total() << " of " << options.memory
                << " bytes of a rank: " << partsText(plan.memory);
   if (options.task == Task::Train)
@@ -342,10 +339,32 @@ void Fitting::explain(const Plan &plan) const {
   llvm::errs() << "\n";
 }
 
-Status Fitting::consider(const std::vector<CompileOptions> &strategies) {
-  for (const CompileOptions &strategy : strategies)
-    if (Status s = consider(strategy); !s)
+/// The fastest program within so many bytes, if there is one.
+Status Fitting::search(int64_t bytes) {
+  limit = bytes;
+  fits = false;
+  best.reset();
+  tooLarge.clear();
+  std::vector<CompileOptions> all = strategies();
+  if (Status s = consider(all); !s)
+    return s;
+  if (!fits)
+    if (Status s = considerLayouts(all); !s)
       return s;
+  // Above rung sharded, what backward makes again may lie otherwise than forward did: less memory, at times.
+  if (!fits && options.task == Task::Train && !options.isRecomputeGiven) {
+    for (CompileOptions &strategy : all)
+      strategy.recompute = "full";
+    if (Status s = consider(all); !s)
+      return s;
+  }
+  // What a block is placed for is time, unless nothing else fits.
+  if (!best && !options.mesh.empty()) {
+    const std::vector<FitPlan> plans = tooLarge;
+    for (const FitPlan &plan : plans)
+      if (Status s = considerTighter(plan); !s)
+        return s;
+  }
   return {};
 }
 
@@ -354,29 +373,21 @@ Result<CompileOptions> Fitting::run() {
   if (!loaded)
     return loaded.takeFailure();
   graph = loaded.take();
-  std::vector<CompileOptions> all = strategies();
-  if (Status s = consider(all); !s)
+  if (Status s = search(options.memory); !s)
     return s.takeFailure();
-  if (!fits) {
-    std::vector<CompileOptions> more = layouts();
-    if (Status s = consider(more); !s)
-      return s.takeFailure();
-    llvm::append_range(all, more);
-  }
-  // Above rung sharded, what backward makes again may lie otherwise than forward did: less memory, at times.
-  if (!fits && options.task == Task::Train && !options.isRecomputeGiven) {
-    for (CompileOptions &strategy : all)
-      strategy.recompute = "full";
-    if (Status s = consider(all); !s)
-      return s.takeFailure();
-  }
-  // What a block is placed for is time, unless nothing else fits.
-  if (!best && !options.mesh.empty())
-    for (const Plan &plan : tooLarge)
-      if (Status s = considerTighter(plan); !s)
+  if (!best) {
+    // What is said to be the least is what its own limit gives: looking for that may come upon less, even so
+    // little that it fits.
+    int64_t said;
+    do {
+      said = least->memory.total();
+      if (Status s = search(said); !s)
         return s.takeFailure();
-  if (!best)
-    return doesNotFit();
+    } while (least->memory.total() < said);
+    if (least->memory.total() > options.memory)
+      return doesNotFit();
+    best = least;
+  }
   if (options.explain)
     explain(*best);
   return best->options;
