@@ -12,6 +12,8 @@
 
 #include "mlir/IR/Verifier.h"
 
+#include <cstring>
+
 using namespace mlir;
 
 namespace tessera::importer {
@@ -45,6 +47,27 @@ static Failure unknownArchitecture(const std::string &where, const std::string &
       known.push_back(architecture.str());
   return {"unsupported architecture", where, "\"" + name + "\" is not implemented",
           "implemented: " + llvm::join(known, ", ")};
+}
+
+/// The tensor of `weight`, whichever prefix the file has; null if there is none.
+static const io::TensorInfo *findTensor(const io::ModelFile &file, const WeightTable &names,
+                                        StringRef weight) {
+  const WeightName *name = names.find(weight);
+  StringRef bare = name ? name->tensor : StringRef();
+  const io::TensorInfo *tensor = file.find(bare);
+  if (!tensor && bare.consume_front(names.optionalPrefix))
+    tensor = file.find((names.otherPrefix + bare).str());
+  return tensor;
+}
+
+/// Both are stored alike, byte by byte. Reads them up to the first difference.
+static bool sameNumbers(const io::TensorInfo &a, const io::TensorInfo &b) {
+  if (a.dtype != b.dtype || a.shape != b.shape || !a.data || !b.data)
+    return false;
+  bool same = std::memcmp(a.data, b.data, a.bytes) == 0;
+  io::ModelFile::release(a);
+  io::ModelFile::release(b);
+  return same;
 }
 
 static Result<Described> describeHuggingFace(const io::ModelFile &file) {
@@ -109,10 +132,14 @@ static Result<Described> describeHuggingFace(const io::ModelFile &file) {
   for (const JsonSettings *read : {&settings, &whole})
     if (read->failure())
       return *read->failure();
-  // A checkpoint without a head shares the embedding's weight, whatever config.json says.
-  const WeightName *head = d.spelling->weights.find("unembedding");
-  if (file.hasWeights() && head && !file.find(head->tensor))
-    d.config.tiedHead = true;
+  // The files decide, whatever config.json says: a checkpoint without a head shares the embedding's weight,
+  // and one whose head is no copy of that has a head of its own (as transformers 5 reads it).
+  const WeightTable &names = d.spelling->weights;
+  if (const WeightName *head = names.find("unembedding"); file.hasWeights() && head) {
+    const io::TensorInfo *own = file.find(head->tensor), *table = findTensor(file, names, "embedding");
+    if (!own || (table && d.config.tiedHead))
+      d.config.tiedHead = !own || sameNumbers(*own, *table);
+  }
   return d;
 }
 

@@ -41,18 +41,18 @@ RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm:
   if (dims != config.headDim)
     r.dims = dims;
 
-  std::string type = settings.text(key("rope.scaling.type"), "none");
-  if (settings.has(key("rope.scale_linear"))) { // the old way to say it
-    r.scaling = RotaryConfig::Scaling::Linear;
-    r.factor = settings.positive(key("rope.scale_linear"));
-  }
+  // As llama.cpp reads it: a factor without a type is linear, and its old key counts where the new one lacks.
+  bool hasOldFactor = settings.has(key("rope.scale_linear")),
+       hasFactor = settings.has(key("rope.scaling.factor"));
+  std::string type = settings.text(key("rope.scaling.type"), hasFactor || hasOldFactor ? "linear" : "none");
+  std::string factor = key(hasOldFactor && !hasFactor ? "rope.scale_linear" : "rope.scaling.factor");
   r.originalContext = settings.size(key("rope.scaling.original_context_length"), config.maxPositions);
   if (type == "linear") {
     r.scaling = RotaryConfig::Scaling::Linear;
-    r.factor = settings.positive(key("rope.scaling.factor"));
+    r.factor = settings.positive(factor);
   } else if (type == "yarn") {
     r.scaling = RotaryConfig::Scaling::Yarn;
-    r.factor = settings.positive(key("rope.scaling.factor"));
+    r.factor = settings.positive(factor);
     r.betaFast = settings.positive(key("rope.scaling.yarn_beta_fast"), r.betaFast);
     r.betaSlow = settings.positive(key("rope.scaling.yarn_beta_slow"), r.betaSlow);
     if (r.factor > 1)
@@ -63,8 +63,6 @@ RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm:
                      "is 1, where no pair turns more slowly than another");
   } else if (type != "none" && type != "longrope") {
     settings.unsupported(key("rope.scaling.type"), "none, linear, yarn, longrope");
-  } else {
-    settings.has(key("rope.scaling.factor")); // means nothing without a type
   }
 
   r.divisors = readDivisors(settings, file, "rope_freqs.weight", dims / 2);

@@ -27,6 +27,15 @@ public:
       group = own;
       hasOwn = true;
     }
+    // Whose layers have groups of their own does not look beside these.
+    for (const char *name : {"rope_theta", "rope_type"})
+      settings.require(defaults.rotaryKind.empty() || !settings.has(std::string("rope_parameters.") + name),
+                       std::string("rope_parameters.") + name,
+                       "stands beside the groups of kinds of layers, and belongs into " + own);
+    // Before transformers 5 nothing stretched what layers with a window have.
+    if (!group.empty() && group != "rope_scaling" && defaults.rotaryKind != "sliding_attention" &&
+        settings.value("rope_scaling").kind == SettingValue::Kind::Object)
+      requireOneScaling();
   }
 
   RotaryConfig read() {
@@ -44,6 +53,27 @@ public:
 
 private:
   std::string key(llvm::StringRef name) const { return group + "." + name.str(); }
+
+  /// What stands in both groups is the same in both, and neither says more.
+  void requireOneScaling() {
+    auto text = [&](const std::string &name) {
+      SettingValue v = settings.value(name);
+      std::string shown;
+      if (v.kind == SettingValue::Kind::Array)
+        for (const SettingValue &element : settings.list(name))
+          shown += element.text + " ";
+      else if (v.kind == SettingValue::Kind::Integer || v.kind == SettingValue::Kind::Number)
+        shown = std::to_string(v.number); // 4 is 4.0
+      else if (!v.absent())
+        shown = v.text;
+      return shown;
+    };
+    for (const char *name : {"factor", "original_max_position_embeddings", "low_freq_factor",
+                             "high_freq_factor", "beta_fast", "beta_slow", "truncate", "mscale",
+                             "mscale_all_dim", "attention_factor", "short_factor", "long_factor"})
+      settings.require(text(key(name)) == text(std::string("rope_scaling.") + name), key(name),
+                       "contradicts rope_scaling, which says the same in the words of older files");
+  }
 
   /// The setting that stands under one of `names`, or under several with one value.
   double positiveAnywhere(llvm::ArrayRef<llvm::StringRef> names, double fallback) {
@@ -84,6 +114,8 @@ private:
                                       "rope_parameters.rope_type"};
     if (hasOwn)
       names = {key("type"), key("rope_type")};
+    if (hasOwn && defaults.rotaryKind != "sliding_attention")
+      names.insert(names.end(), {"rope_scaling.type", "rope_scaling.rope_type"});
     for (const std::string &name : names) {
       if (!settings.has(name))
         continue;

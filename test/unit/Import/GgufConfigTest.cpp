@@ -145,9 +145,13 @@ TEST_F(GgufConfig, TheOldKeyOfLinearScalingMeansTheSame) {
     EXPECT_EQ(scaled[i], plain[i] / 2);
 }
 
-TEST_F(GgufConfig, AFactorWithoutATypeMeansNothing) {
+TEST_F(GgufConfig, AFactorWithoutATypeIsLinearAsInLlamaCpp) {
   std::vector<double> plain = frequencies();
   real("llama.rope.scaling.factor", 4);
+  std::vector<double> scaled = frequencies();
+  for (size_t i = 0; i < plain.size(); ++i)
+    EXPECT_EQ(scaled[i], plain[i] / 4);
+  text("llama.rope.scaling.type", "none");
   EXPECT_EQ(frequencies(), plain);
 }
 

@@ -52,6 +52,8 @@ inline nlohmann::json decoderConfig(const std::string &architecture, const std::
   nlohmann::json config = llamaConfig();
   config["architectures"] = {architecture};
   config["model_type"] = type;
+  if (type == "gemma3_text") // each kind of layers has a group of its own
+    config.erase("rope_parameters");
   if (!more.is_null())
     config.merge_patch(more);
   return config;
