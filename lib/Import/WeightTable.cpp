@@ -256,7 +256,7 @@ Status checkTensors(const io::ModelFile &file, llvm::ArrayRef<Weight> weights,
     bool ignored =
         llvm::any_of(table.ignored, [&](llvm::StringRef end) { return name.ends_with(end); }) ||
         llvm::any_of(table.notText, [&](llvm::StringRef begin) { return name.starts_with(begin); });
-    // A tied head is often stored a second time; the tie decides.
+    // A tied head is often stored a second time, as a copy of the embedding.
     const WeightName *head = table.find("unembedding");
     ignored |= tiedHead && head && name == head->tensor;
     if (!ignored && !used.contains(name))

@@ -421,6 +421,12 @@ Result<CompileOptions> Parser::finish() {
     return s.takeFailure();
   if (auto target = resolveTarget(options.target, options.targetOptions); !target)
     return target.takeFailure();
+  // As others have it: that is standard output, no file of that name.
+  if (options.output == "-") {
+    if (options.compileTo == Rung::Binary)
+      return badFlag("-o -", "an executable is not printed", "name a file, as in -o OUT");
+    options.output.clear();
+  }
   if (options.output.empty() && options.compileTo == Rung::Binary)
     return badFlag("-o", "no output is named", "write llm-compile MODEL -o OUT");
   if (options.check && options.compileTo != Rung::Binary)

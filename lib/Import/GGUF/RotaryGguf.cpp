@@ -41,11 +41,17 @@ RotaryConfig readRotaryGguf(Settings &settings, const io::ModelFile &file, llvm:
   if (dims != config.headDim)
     r.dims = dims;
 
-  // As llama.cpp reads it: a factor without a type is linear, and its old key counts where the new one lacks.
-  bool hasOldFactor = settings.has(key("rope.scale_linear")),
-       hasFactor = settings.has(key("rope.scaling.factor"));
-  std::string type = settings.text(key("rope.scaling.type"), hasFactor || hasOldFactor ? "linear" : "none");
-  std::string factor = key(hasOldFactor && !hasFactor ? "rope.scale_linear" : "rope.scaling.factor");
+  // As llama.cpp reads it: a factor without a type is linear, the old key counts where the new one lacks, and
+  // 0 is none.
+  auto factorOf = [&](const char *name) {
+    return settings.has(key(name)) ? settings.value(key(name)).number : 0;
+  };
+  const double oldFactor = factorOf("rope.scale_linear"), newFactor = factorOf("rope.scaling.factor");
+  settings.require(oldFactor == 0 || newFactor == 0 || oldFactor == newFactor, key("rope.scale_linear"),
+                   "contradicts rope.scaling.factor, which says the same in the words of newer files");
+  std::string factor = key(oldFactor != 0 && newFactor == 0 ? "rope.scale_linear" : "rope.scaling.factor");
+  std::string type =
+      settings.text(key("rope.scaling.type"), oldFactor != 0 || newFactor != 0 ? "linear" : "none");
   r.originalContext = settings.size(key("rope.scaling.original_context_length"), config.maxPositions);
   if (type == "linear") {
     r.scaling = RotaryConfig::Scaling::Linear;

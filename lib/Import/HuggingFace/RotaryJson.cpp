@@ -27,11 +27,14 @@ public:
       group = own;
       hasOwn = true;
     }
-    // Whose layers have groups of their own does not look beside these.
-    for (const char *name : {"rope_theta", "rope_type"})
-      settings.require(defaults.rotaryKind.empty() || !settings.has(std::string("rope_parameters.") + name),
+    // Whose layers have groups of their own does not look beside these, where some releases of transformers 5
+    // wrote a type that changes nothing.
+    for (const char *name : {"rope_theta", "rope_type"}) {
+      SettingValue beside = settings.value(std::string("rope_parameters.") + name);
+      settings.require(defaults.rotaryKind.empty() || beside.absent() || beside.text == "default",
                        std::string("rope_parameters.") + name,
                        "stands beside the groups of kinds of layers, and belongs into " + own);
+    }
     // Before transformers 5 nothing stretched what layers with a window have.
     if (!group.empty() && group != "rope_scaling" && defaults.rotaryKind != "sliding_attention" &&
         settings.value("rope_scaling").kind == SettingValue::Kind::Object)
@@ -54,24 +57,36 @@ public:
 private:
   std::string key(llvm::StringRef name) const { return group + "." + name.str(); }
 
-  /// What stands in both groups is the same in both, and neither says more.
+  /// What both groups say is the same, and neither says more. What is left out has its default, or stands at
+  /// the top.
   void requireOneScaling() {
-    auto text = [&](const std::string &name) {
-      SettingValue v = settings.value(name);
-      std::string shown;
-      if (v.kind == SettingValue::Kind::Array)
-        for (const SettingValue &element : settings.list(name))
-          shown += element.text + " ";
-      else if (v.kind == SettingValue::Kind::Integer || v.kind == SettingValue::Kind::Number)
-        shown = std::to_string(v.number); // 4 is 4.0
-      else if (!v.absent())
-        shown = v.text;
-      return shown;
+    auto content = [&](const std::string &group, const std::string &name, double fallback) {
+      SettingValue v = settings.value(group + name);
+      if (v.absent() && name == "original_max_position_embeddings")
+        v = settings.value(name);
+      std::vector<double> numbers; // 4 is 4.0
+      for (const SettingValue &element :
+           v.kind == SettingValue::Kind::Array ? settings.list(group + name) : std::vector<SettingValue>{v})
+        numbers.push_back(element.absent()                           ? fallback
+                          : element.kind == SettingValue::Kind::Bool ? element.boolean
+                                                                     : element.number);
+      return numbers;
     };
-    for (const char *name : {"factor", "original_max_position_embeddings", "low_freq_factor",
-                             "high_freq_factor", "beta_fast", "beta_slow", "truncate", "mscale",
-                             "mscale_all_dim", "attention_factor", "short_factor", "long_factor"})
-      settings.require(text(key(name)) == text(std::string("rope_scaling.") + name), key(name),
+    const std::pair<const char *, double> kSettings[] = {{"factor", 0},
+                                                         {"original_max_position_embeddings", 0},
+                                                         {"low_freq_factor", 0},
+                                                         {"high_freq_factor", 0},
+                                                         {"beta_fast", r.betaFast},
+                                                         {"beta_slow", r.betaSlow},
+                                                         {"truncate", true},
+                                                         {"mscale", 0},
+                                                         {"mscale_all_dim", 0},
+                                                         {"attention_factor", 0},
+                                                         {"short_factor", 0},
+                                                         {"long_factor", 0}};
+    for (auto [name, fallback] : kSettings)
+      settings.require(content(group + ".", name, fallback) == content("rope_scaling.", name, fallback),
+                       key(name),
                        "contradicts rope_scaling, which says the same in the words of older files");
   }
 

@@ -117,6 +117,11 @@ INSTANTIATE_TEST_SUITE_P(
                    "rope_parameters.attention_factor): contradicts rope_scaling"},
         BadSetting{"llama", R"({"architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text"})",
                    "rope_parameters.rope_theta): stands beside the groups"},
+        BadSetting{
+            "llama",
+            R"({"rope_parameters": {"rope_type": "longrope", "short_factor": [1, 2], "long_factor": [1, 2.5]},
+                   "rope_scaling": {"type": "longrope", "short_factor": [1.0, 2.0], "long_factor": [1.0, 2.0]}})",
+            "rope_parameters.long_factor): contradicts rope_scaling"},
         BadSetting{"llama", R"({"architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text",
                    "rope_scaling": {"rope_type": "linear", "factor": 8.0},
                    "rope_parameters": {"rope_type": null, "rope_theta": null,

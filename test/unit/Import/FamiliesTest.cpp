@@ -340,6 +340,8 @@ TEST_F(Families, LayersThatSlideTurnByABaseOfTheirOwn) {
   config["rope_parameters"]["sliding_attention"] = {{"rope_type", "default"}};
   expect(20000, 300000); // what a group lacks stands at the top
   config["rope_parameters"]["sliding_attention"] = {{"rope_theta", 7000.0}};
+  config["rope_parameters"].update(
+      {{"rope_type", "default"}, {"rope_theta", nullptr}}); // as 5.0 to 5.16 wrote it
   expect(7000, 300000);
 }
 
@@ -424,6 +426,10 @@ TEST_F(Families, LongropeHasTwoListsAndTheLongestSequenceChooses) {
   inside["rope_parameters"] = config["rope_scaling"];
   inside["rope_parameters"].update({{"rope_theta", 10000.0}, {"partial_rotary_factor", 0.75}});
   EXPECT_EQ(rope(inside, {1, 32}).first, shortOnes) << "the newer spelling";
+  json both = config;
+  both["rope_parameters"] = inside["rope_parameters"];
+  both["rope_parameters"].update({{"original_max_position_embeddings", 32}, {"short_factor", {1, 2, 4}}});
+  EXPECT_EQ(rope(both, {1, 32}).first, shortOnes) << "both, for older readers and newer ones";
 
   json bad = config;
   bad["rope_scaling"]["short_factor"] = {1.0, 2.0};

@@ -155,6 +155,22 @@ TEST_F(GgufConfig, AFactorWithoutATypeIsLinearAsInLlamaCpp) {
   EXPECT_EQ(frequencies(), plain);
 }
 
+TEST_F(GgufConfig, AFactorOfZeroIsNone) {
+  std::vector<double> plain = frequencies();
+  real("llama.rope.scaling.factor", 0);
+  EXPECT_EQ(frequencies(), plain);
+  real("llama.rope.scale_linear", 2);
+  EXPECT_EQ(frequencies()[1], plain[1] / 2);
+}
+
+TEST_F(GgufConfig, TheOldKeyContradictsNoNewOne) {
+  real("llama.rope.scaling.factor", 4);
+  real("llama.rope.scale_linear", 2);
+  read();
+  EXPECT_NE(problem.find("llama.rope.scale_linear): contradicts rope.scaling.factor"), std::string::npos)
+      << problem;
+}
+
 TEST_F(GgufConfig, OtherScalingsAreRefused) {
   text("llama.rope.scaling.type", "ntk");
   read();

@@ -119,7 +119,11 @@ TEST(CompileOptions, OutputMayBeMissingBeforeRungBinary) {
   auto options = parse({"model", "--compile-to=spmd"});
   ASSERT_TRUE(bool(options));
   EXPECT_EQ(options->compileTo, Rung::Spmd);
+  auto printed = parse({"model", "--compile-to=spmd", "-o", "-"});
+  EXPECT_TRUE(bool(printed) && printed->output.empty());
   EXPECT_EQ(failureOf({"model"}), "cannot compile (-o): no output is named; write llm-compile MODEL -o OUT");
+  EXPECT_EQ(failureOf({"model", "-o", "-"}),
+            "cannot compile (-o -): an executable is not printed; name a file, as in -o OUT");
 }
 
 TEST(CompileOptions, HelpNeedsNothingElse) {
