@@ -55,7 +55,8 @@ def prefill(args):
 
 
 def decode(args):
-    x, (k, v) = layers(jnp.take(args["embedding"], args["tokens"], axis=0, mode="clip"), args["positions"], args)
+    """Tokens and positions are states that the step before left."""
+    x, (k, v) = layers(jnp.take(args["embedding"], args["next_tokens"], axis=0, mode="clip"), args["next_positions"], args)
     logits, ids = head(x, args)
     return {"logits": logits, "next": ids, "layers.k_cache": k, "layers.v_cache": v}
 

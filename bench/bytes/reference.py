@@ -14,7 +14,7 @@ def generate(config, step, mesh, inputs):
     D, V, F, L = config["hidden_size"], config["vocab_size"], config["intermediate_size"], config["num_hidden_layers"]
     KV, heads = config["num_key_value_heads"], config["num_attention_heads"]
     H = config.get("head_dim", D // heads)
-    batch, seq = inputs["tokens"][0]
+    batch, seq = inputs["tokens" if step == "prefill" else "next_tokens"][0]
     rows = batch // (dp * fsdp)
     idle = 1
     if seq > 1:

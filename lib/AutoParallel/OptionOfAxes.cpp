@@ -69,6 +69,9 @@ static double lookupTime(const PlacementProgram &program, const ProgramOp &op, c
 std::optional<PlacementDecision> tessera::optionWithAxes(const PlacementProgram &program, const ProgramOp &op,
                                                          const ReshardCosts &costs,
                                                          llvm::ArrayRef<AxisList> factorAxes) {
+  for (auto [factor, list] : llvm::zip(op.rule.factors, factorAxes))
+    if (!fitsKind(factor, list))
+      return std::nullopt;
   PlacementDecision option;
   option.factorAxes.assign(factorAxes.begin(), factorAxes.end());
   auto add = [&](const TensorFactors &factors, std::vector<Sharding> &into) {
@@ -116,9 +119,6 @@ bool tessera::fitsKind(const Factor &factor, llvm::ArrayRef<AxisRef> axes) {
 std::optional<PlacementDecision> tessera::optionAnywhere(const PlacementProgram &program, const ProgramOp &op,
                                                          const ReshardCosts &costs,
                                                          llvm::ArrayRef<AxisList> factorAxes) {
-  for (auto [factor, list] : llvm::zip(op.rule.factors, factorAxes))
-    if (!fitsKind(factor, list))
-      return std::nullopt;
   auto option = optionWithAxes(program, op, costs, factorAxes);
   return option && !cutsWeight(program, op, *option) ? option : std::nullopt;
 }

@@ -262,7 +262,8 @@ private:
     attemptAll(candidates(collective));
     if (!best)
       attemptAll(candidatesOfWholes());
-    if (!best)
+    // A region decides only where no flag does.
+    if (!best && !collective.searchEnded)
       attemptAll(candidatesOfRegions());
     // Of many that are left out together some may stay.
     for (size_t i : std::set<size_t>(bestChange.leftOut))
@@ -273,7 +274,8 @@ private:
       }
     if (collective.searchEnded && !best)
       for (const Change &change : changes)
-        consider(change, whatIf(askedBy(change)));
+        if (llvm::all_of(change.leftOut, [&](size_t i) { return bool(written[i].sharding); }))
+          consider(change, whatIf(askedBy(change)));
     collective.searchEnded &= !best;
     if (llvm::all_of(bestChange.leftOut, [&](size_t i) { return bool(written[i].sharding); }))
       return best;

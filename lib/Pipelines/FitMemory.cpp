@@ -2,9 +2,10 @@
 //
 // A strategy is what the rungs above decide: which values graph-build-train-step saves, how weights, states
 // and gradients lie, and how many bytes of what a block makes placement lets a rank have at once. Below,
-// SavedLoops has for each number of saved bytes the fastest program; which of them fits is found by bisection,
-// a dozen programs at most. Which ones it tries does not depend on the limit until one fits into one limit
-// and not into the other: so of the programs of one strategy no limit gives a slower one than a smaller limit.
+// SavedLoops has for each number of saved bytes the fastest program; which of them fits is found by
+// bisection, a dozen programs at most. Which ones it tries does not depend on the limit until one fits into
+// one limit and not into the other: so of the programs of one strategy no limit gives a slower one than a
+// smaller limit.
 //
 //===----------------------------------------------------------------------===//
 #include "FitMemory.h"
@@ -220,7 +221,8 @@ Status Fitting::considerLayouts(std::vector<CompileOptions> &all) {
     all.push_back(layout.options);
   }
   auto first = [&](bool Layout::*isFitting) {
-    return size_t(llvm::find_if(more, [&](const Layout &layout) { return layout.*isFitting; }) - more.begin());
+    return size_t(llvm::find_if(more, [&](const Layout &layout) { return layout.*isFitting; }) -
+                  more.begin());
   };
   if (size_t at = first(&Layout::fitsFastest); at < more.size())
     return considerSmaller(at, /*wantsFastest=*/true);
@@ -232,9 +234,18 @@ Status Fitting::considerLayouts(std::vector<CompileOptions> &all) {
 /// Of the layout numbered `at`, which fits: the same over fewer axes, and of fewer values of its last class.
 Status Fitting::considerSmaller(size_t at, bool wantsFastest) {
   auto isEnough = [&](Layout &layout) -> Result<bool> {
-    if (Status s = consider(layout); !s)
-      return s.takeFailure();
-    return wantsFastest ? layout.fitsFastest : layout.fits;
+    if (!wantsFastest) {
+      Status s = consider(layout);
+      return s ? Result<bool>(layout.fits) : s.takeFailure();
+    }
+    Result<FitStrategy *> strategy = strategyOf(layout.options);
+    if (!strategy)
+      return strategy.takeFailure();
+    Result<FitPlan> fastest = (*strategy)->fastest();
+    if (!fastest)
+      return fastest.takeFailure();
+    weigh(*fastest);
+    return isWithin(*fastest);
   };
   std::vector<std::string> axes = idleAxes;
   for (const std::string &axis : idleAxes) {
@@ -289,7 +300,7 @@ Status Fitting::considerTighter(const FitPlan &tooLargePlan) {
     weigh(*smallest);
     return isWithin(*smallest);
   };
-  // First as little as can be: where that does not fit, nothing does.
+  // First as little as can be: where that does not fit, others are not tried.
   int64_t enough = 0, tooMuch = tooLargePlan.memory.arena;
   if (Result<bool> fit = place(enough); !fit || !*fit)
     return fit ? Status() : fit.takeFailure();

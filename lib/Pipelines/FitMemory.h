@@ -7,10 +7,10 @@
 namespace tessera {
 
 /// `options` with what makes the program fit into `options.memory` bytes of a rank, in the least predicted
-/// time (docs/Memory.md): `savedBytes`, and `recompute` and items for gradients in `shard` where nobody asked
-/// for others. Fails where nothing fits, and says what would. Whole pipelines run, down to rung exec: some
-/// dozens at most. The more memory, the less time is predicted. With --explain, says on standard error what
-/// was chosen.
+/// time (docs/Memory.md): `savedBytes` and `liveBytes`, and `recompute` and items for states, gradients and
+/// weights in `shard` where nobody asked for others. Fails where nothing fits, and says what would. Whole
+/// pipelines run, down to rung exec, dozens of times where little fits. With --explain, says on standard
+/// error what was chosen.
 Result<CompileOptions> fitMemory(const CompileOptions &options);
 
 } // namespace tessera

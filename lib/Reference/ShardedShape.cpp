@@ -186,7 +186,8 @@ FailureOr<RankValues> tessera::exchange(const RankValues &pieces, const ShardedS
         if (g >= to.global[d]) {
           // Padding stays what it was where the dimension stays as it was (a parameter's zeros are relied
           // upon).
-          bool same = from.sharding.dims[d].axes == to.sharding.dims[d].axes && from.global[d] == to.global[d];
+          bool same =
+              from.sharding.dims[d].axes == to.sharding.dims[d].axes && from.global[d] == to.global[d];
           sources[d].push_back({0, same ? l : -1});
           continue;
         }

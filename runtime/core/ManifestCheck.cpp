@@ -131,14 +131,12 @@ struct Checker {
             "elements are not rows of the group's blocks, less what is cut off");
     bool sends = c.kind == CollectiveKind::GroupedSend,
          permutes = c.kind == CollectiveKind::CollectivePermute;
-    require(sends || c.global.empty(), where, "global does not belong to it");
+    require(sends || (c.global.empty() && c.at.empty()), where, "global does not belong to it");
     require(sends || permutes || (c.from.empty() && c.to.empty()), where, "from and to do not belong to it");
     require(permutes || c.mirrored.empty(), where, "mirrored does not belong to it");
     require(c.mirrored.empty() || (c.from.empty() && c.to.empty()), where,
             "pieces are mirrored or go to another sharding");
     axes(c.mirrored, where);
-    if (!sends && !permutes)
-      return;
     require(c.from.size() == c.to.size(), where, "from and to differ in rank");
     for (const Sharding *sharding : {&c.from, &c.to})
       for (const AxisList &dim : *sharding)
@@ -151,8 +149,8 @@ struct Checker {
     require(c.at.empty() || (c.at.size() == c.global.size() && c.size.size() == c.global.size()), where,
             "at, size and global differ in rank");
     for (size_t d = 0; d < c.at.size(); ++d)
-      require(c.at[d] >= 0 && c.size[d] >= 0 && c.size[d] <= c.global[d] && c.at[d] <= c.global[d] - c.size[d],
-              where, "at and size are no part of global");
+      require(c.at[d] >= 0 && c.size[d] >= 0 && c.size[d] <= c.global[d] - c.at[d], where,
+              "at and size are no part of global");
     require(c.elements == elementCount(localShape(c.global, c.from)), where,
             "elements are not those of a shard of global");
   }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 namespace tessera::runtime {
@@ -12,6 +13,12 @@ namespace tessera::runtime {
 Memory::Memory(size_t bytes, const std::string &what, bool dense) : bytes_(bytes) {
   if (bytes == 0)
     return;
+  // The system promises more than it has. What is used to the last byte would stop the machine for minutes
+  // before the process is killed.
+  if (dense && bytes > machineBytes())
+    throw Error("cannot allocate memory", what,
+                std::to_string(bytes) + " bytes, and this machine has " + std::to_string(machineBytes()),
+                "compile for a larger mesh over more machines, or take a smaller or quantized model");
   void *data =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED)
@@ -33,6 +40,11 @@ Memory &Memory::operator=(Memory &&other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   return *this;
+}
+
+size_t machineBytes() {
+  struct sysinfo info;
+  return sysinfo(&info) == 0 ? (info.totalram + info.totalswap) * info.mem_unit : SIZE_MAX;
 }
 
 int64_t residentBytes() {

@@ -123,7 +123,8 @@ void checkSends(CommUnderTest &rank, uint64_t &seed) {
              sendExchange(rank, everybody, {5, 2, 3}, {from, {}, {}}, {{}, turned, {}}, DType::BF16, ++seed));
     runAlone(rank, sendExchange(rank, everybody, {}, {}, {}, DType::I32, ++seed));
     const Box part{{3, 1}, {6, 4}};
-    runAlone(rank, sendExchange(rank, everybody, {11, 6}, {from, {}}, {turned, {}}, DType::F32, ++seed, &part));
+    runAlone(rank,
+             sendExchange(rank, everybody, {11, 6}, {from, {}}, {turned, {}}, DType::F32, ++seed, &part));
   }
 }
 

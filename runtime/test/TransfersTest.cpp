@@ -10,8 +10,8 @@ static void expectBothEndsAgree(const Mesh &mesh, const Shape &global, const Sha
                                 const Sharding &to, const Box *part = nullptr) {
   std::map<std::pair<int64_t, int64_t>, Shape> goes, comes;
   for (int64_t rank = 0; rank < mesh.size(); ++rank) {
-    Transfers transfers = part ? groupedSend(mesh, global, from, to, rank, *part)
-                               : groupedSend(mesh, global, from, to, rank);
+    Transfers transfers =
+        part ? groupedSend(mesh, global, from, to, rank, *part) : groupedSend(mesh, global, from, to, rank);
     for (const BoxTransfer &t : transfers.goes)
       EXPECT_TRUE(goes.emplace(std::pair(rank, t.peer), t.box.size).second)
           << "two boxes from " << rank << " to " << t.peer;

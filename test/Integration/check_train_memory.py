@@ -53,7 +53,8 @@ check(none["bytes"]["masters"] == 0 < none["bytes"]["parameters"], none["bytes"]
 check(none["bytes"]["gathered"] == 0, none["bytes"])
 check(none["bytes"]["moments"] == 2 * none["bytes"]["parameters"], none["bytes"])
 check(none["bytes"]["gradients"] >= 0.95 * none["bytes"]["parameters"], none["bytes"])
-half = info(args.model, *small, "--dtype=bf16", "--mesh=fsdp=2", "--micro-batches=2")
+# So many tokens that weights are gathered.
+half = info(args.model, "--batch=16", "--max-seq-len=64", "--dtype=bf16", "--mesh=fsdp=2", "--micro-batches=2")
 check(half["bytes"]["masters"] * 2 == half["bytes"]["moments"], half["bytes"])
 check(half["bytes"]["gathered"] > 0 and set(half["memory"]["gradients"]) == {"f32"}, half["memory"])
 
@@ -72,8 +73,9 @@ for template, mesh in (("zero1", "dp=3"), ("zero2", "dp=4"), ("hsdp", "dp=2,fsdp
     check(0 <= more <= (4 if "fsdp" in mesh else 2) * layer, template, "overlap takes", more, "bytes, with", layer, "of a layer")
     nameless = [one for one in on["steps"]["train"]["collectives"] if not one["values"]]
     check(not nameless, template, "collectives without a name", nameless)
-    # What is small goes together, and has all its names: gradients of a layer's norms, or of keys and values.
-    bundles = [value for one in on["steps"]["train"]["collectives"] for value in one["values"] if value.startswith("gradient of ") and ", gradient of " in value]
+    # What is small goes together, and has all its names: gradients of a layer's norms, or of keys and values. Of so many tokens ranks keep their own.
+    many = info(args.model, "--batch=12", "--max-seq-len=64", *flags[len(small):])
+    bundles = [value for one in many["steps"]["train"]["collectives"] for value in one["values"] if value.startswith("gradient of ") and ", gradient of " in value]
     check(template == "hsdp" or bundles, template, "has no bundle of gradients")
 
 # States of Llama-3-8B, of P parameters on N ranks: bytes a parameter of masters, moments, weights and gradients.

@@ -22,7 +22,7 @@ args, flags = parser.parse_known_args()
 
 
 def compiled(*more):
-    done = subprocess.run([args.compiler, *flags, *more, "--compile-to=step", "-o", os.devnull], stderr=subprocess.PIPE, timeout=300, text=True)
+    done = subprocess.run([args.compiler, *flags, *more, "--compile-to=step", "-o", os.devnull], stderr=subprocess.PIPE, text=True)
     return done.stderr
 
 

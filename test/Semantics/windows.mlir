@@ -41,3 +41,14 @@ func.func @sum(%a: tensor<16x6xf32> {graph.kind = #graph.kind<input>, graph.name
   %1 = graph.slice %0 at [2, 1] : (tensor<16x9xf32>) -> tensor<8x4xf32>
   return %1 : tensor<8x4xf32>
 }
+
+// A part of zeros is made, like all of them; and so it is where the zeros are read beside it.
+// CHECK-LABEL: func.func @zeros
+func.func @zeros(%x: tensor<32x8xf32> {graph.kind = #graph.kind<input>, graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<16x8xf32> {graph.kind = #graph.kind<output>, graph.name = "d", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+        tensor<32x8xf32> {graph.kind = #graph.kind<output>, graph.name = "e", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+  %z = graph.constant dense<0.0> : tensor<32x8xf32> : tensor<32x8xf32>
+  %0 = graph.slice %z at [8, 0] : (tensor<32x8xf32>) -> tensor<16x8xf32>
+  %1 = graph.add %x, %z : (tensor<32x8xf32>, tensor<32x8xf32>) -> tensor<32x8xf32>
+  return %0, %1 : tensor<16x8xf32>, tensor<32x8xf32>
+}

@@ -43,15 +43,14 @@ RankValues shard(const ReferenceTensor &global, const ShardedShape &sharded, Pad
 llvm::FailureOr<ReferenceTensor> unshard(const RankValues &pieces, const ShardedShape &sharded,
                                          double tolerance, std::string &error);
 
-/// Moves values from `from` to `to` (equal meshes; equal global sizes, or `to` has the elements from `at` on),
-/// as a collective does: a
-/// rank may read only ranks that differ from it in the digits of `axes`; partial axes of `from` that `to`
-/// lacks are combined over them, and of those that only `to` has one rank contributes the value. Padding of
-/// the result is poisoned. Error if an element would have to come from another rank: a step that the
-/// named collective cannot do.
+/// Moves values from `from` to `to` (equal meshes; equal global sizes, or `to` has the elements from `at`
+/// on), as a collective does: a rank may read only ranks that differ from it in the digits of `axes`; partial
+/// axes of `from` that `to` lacks are combined over them, and of those that only `to` has one rank
+/// contributes the value. Padding of the result is poisoned. Error if an element would have to come from
+/// another rank: a step that the named collective cannot do.
 llvm::FailureOr<RankValues> exchange(const RankValues &pieces, const ShardedShape &from,
-                                     const ShardedShape &to, llvm::ArrayRef<AxisRef> axes,
-                                     std::string &error, llvm::ArrayRef<int64_t> at = {});
+                                     const ShardedShape &to, llvm::ArrayRef<AxisRef> axes, std::string &error,
+                                     llvm::ArrayRef<int64_t> at = {});
 
 /// Fills `tensor` at `index` with the next number of a fixed pseudo-random sequence, no number that data is
 /// likely to be.

@@ -128,7 +128,7 @@ private:
     for (auto [d, dim] : llvm::enumerate(to.dims)) {
       int64_t inside = axesSize(dim.axes) / axesSize(axesWithout(dim.axes, group)),
               outside = axesSize(dim.axes) / inside;
-      sent *= double(std::min(haveExtent[d], ceilDiv(part.shape[d], outside))) / double(inside);
+      sent *= double(std::min(haveExtent[d], ceilDiv(part.size[d], outside))) / double(inside);
     }
     return sent;
   }
@@ -204,8 +204,8 @@ AxisList tessera::sendAxes(const Mesh &mesh, const SentPart &part, const Shardin
 }
 
 int64_t tessera::touchedPieces(int64_t n, int64_t have, int64_t want, int64_t begin) {
-  // Pieces begin at multiples of `want` behind `begin`, so inside one of the others at multiples of the common
-  // divisor behind what is left of it.
+  // Pieces begin at multiples of `want` behind `begin`, so inside one of the others at multiples of the
+  // common divisor behind what is left of it.
   int64_t step = std::gcd(have, want);
   return std::min(ceilDiv(have - step + begin % step + want, have), ceilDiv(n, have));
 }

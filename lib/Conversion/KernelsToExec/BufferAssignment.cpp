@@ -252,13 +252,36 @@ bool BufferAssignment::placeInLayer(LaunchOp copy) {
   if (!isFreeUntil(storage(stack), index, maker, copy))
     return false;
   // A stack that begins with this layer begins earlier, and one that nobody reads ends with the layer's
-  // readers.
+  // readers, before whom nothing else may stand there.
   int64_t last = stepOf[copy];
   for (const LiveRange &range : node.ranges)
     last = std::max(last, range.last);
+  if (isMadeAnew(storage(stack), index, stepOf[copy], last) ||
+      isReadFrom(storage(stack), index, stepOf[maker]))
+    return false;
   nodes[storage(stack)].reserved.push_back({stepOf[maker], last});
   node.layer = Layer{stack, index};
   return true;
+}
+
+/// Whether layer `index` of the storage `stack` is made anew behind step `first`, up to `last`.
+bool BufferAssignment::isMadeAnew(int stack, Value index, int64_t first, int64_t last) {
+  return llvm::any_of(numberOf, [&](auto entry) {
+    Operation *made = entry.first.getDefiningOp();
+    if (!made || find(entry.second) != stack || stepOf.lookup(made) <= first || stepOf.lookup(made) > last)
+      return false;
+    auto launch = dyn_cast<LaunchOp>(made);
+    return !launch || !launch.getCopies() || launch.getScalars().front() == index;
+  });
+}
+
+/// Whether another value that was made in layer `index` of the storage `stack` is read at step `first` or
+/// later.
+bool BufferAssignment::isReadFrom(int stack, Value index, int64_t first) {
+  return llvm::any_of(nodes, [&](const Node &node) {
+    return node.layer && node.layer->index == index && storage(node.layer->stack) == stack &&
+           llvm::any_of(node.ranges, [&](const LiveRange &range) { return range.last >= first; });
+  });
 }
 
 /// Whether `op`, or who reads what is only a view, stands before `first` or behind `last` in their block.

@@ -92,6 +92,8 @@ private:
   void letCommunicationRunBeside(mlir::Block &block, int64_t begin);
   void placeInLayers(mlir::Block &block);
   bool placeInLayer(LaunchOp copy);
+  bool isMadeAnew(int stack, mlir::Value index, int64_t first, int64_t last);
+  bool isReadFrom(int stack, mlir::Value index, int64_t first);
   bool isFreeUntil(int stack, mlir::Value index, mlir::Operation *maker, LaunchOp copy);
   int add(mlir::Value value, int64_t first);
   int64_t lastUse(mlir::Value value, int64_t first);

@@ -369,9 +369,8 @@ struct CollectiveLowering {
   }
 
   Value send(dist::GroupedSendOp op, ArrayAttr axes) {
-    Value sent =
-        collective(CollectiveKind::GroupedSend, Reduction::None, axes, input(), resultType(),
-                   dist::getShardingAttr(input().getType()), dist::getShardingAttr(resultType()));
+    Value sent = collective(CollectiveKind::GroupedSend, Reduction::None, axes, input(), resultType(),
+                            dist::getShardingAttr(input().getType()), dist::getShardingAttr(resultType()));
     if (DenseI64ArrayAttr at = op.getAtAttr())
       sent.getDefiningOp<exec::CollectiveOp>().setAtAttr(at);
     return sent;

@@ -226,12 +226,11 @@ struct BufferizeKernels : impl::BufferizeKernelsBase<BufferizeKernels> {
     auto outputs = ArrayRef<Value>(views).take_back(ret.getNumOperands());
     for (BlockArgument arg : ArrayRef(tensorArgs).take_back(ret.getNumOperands()))
       func.setArgAttr(arg.getArgNumber(), kOutputAttr, builder.getUnitAttr());
-    for (auto [operand, output] : llvm::zip(ret->getOpOperands(), outputs)) {
-      // As a tensor first: what is written to the memref alone is, for all that the analysis can tell,
-      // nowhere near what is read of an output that is updated, and a sum would begin there before that is
-      // read.
+    // As tensors first: what is written to a memref alone is, for all that the analysis can tell, nowhere
+    // near what is read of an output that is updated, and a sum would begin there before that is read.
+    for (auto [operand, output] : llvm::zip(ret->getOpOperands(), outputs))
       tieToOutput(operand, output);
-      Value result = operand.get();
+    for (auto [result, output] : llvm::zip(ret.getOperands(), outputs)) {
       if (result == output)
         continue;
       auto store = bufferization::MaterializeInDestinationOp::create(builder, ret.getLoc(), /*result=*/Type(),

@@ -272,3 +272,22 @@ func.func @updates_whole(%x: tensor<6xf32>, %out0: tensor<6xf32>, %out1: tensor<
   } -> (tensor<6xf32>, tensor<6xf32>)
   return %r#0, %r#1 : tensor<6xf32>, tensor<6xf32>
 }
+
+// -----
+
+#all = affine_map<(d0) -> (d0)>
+
+// One value that is two outputs, and has the place of the first already.
+// CHECK-LABEL: func @updates_for_two(
+// CHECK-SAME: %[[X:.*]]: memref<6xf32>, %[[OUT0:.*]]: memref<6xf32> {tessera.output}, %[[OUT1:.*]]: memref<6xf32> {tessera.output}
+// CHECK: linalg.generic {{.*}} ins(%[[X]] : memref<6xf32>) outs(%[[OUT0]] : memref<6xf32>)
+// CHECK: memref.copy %[[OUT0]], %[[OUT1]]
+// CHECK-NEXT: return
+func.func @updates_for_two(%x: tensor<6xf32>, %out0: tensor<6xf32>, %out1: tensor<6xf32>, %begin: index, %end: index) -> (tensor<6xf32>, tensor<6xf32>) attributes {tessera.kernel} {
+  %r = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel"]} ins(%x : tensor<6xf32>) outs(%out0 : tensor<6xf32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %c = arith.addf %a, %sum : f32
+    linalg.yield %c : f32
+  } -> tensor<6xf32>
+  return %r, %r : tensor<6xf32>, tensor<6xf32>
+}

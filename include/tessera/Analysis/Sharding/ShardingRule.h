@@ -18,8 +18,8 @@ enum class FactorKind {
   NeedReplication, ///< may not be sharded
   Permutation, ///< may be sharded if it divides: piece i of n works on what piece n - 1 - i of the operand
                ///< holds (order reversed)
-  Window,      ///< only in ShardingRule::withWindows: of a dimension of the operand the result has a part; both
-               ///< may be sharded alike, and grouped sends bring the part's pieces to their places
+  Window, ///< only in ShardingRule::withWindows: of a dimension of the operand the result has a part; both
+          ///< may be sharded alike, and grouped sends bring the part's pieces to their places
 };
 
 struct Factor {

@@ -340,8 +340,8 @@ LogicalResult CollectivePermuteOp::verify() {
 template <typename F> static auto withPart(GroupedSendOp op, const Mesh &mesh, F use) {
   SmallVector<int64_t> shape = globalShape(op.getInput().getType()),
                        size = globalShape(op.getResult().getType());
-  return use(SentPart(shape, op.getAt().value_or(ArrayRef<int64_t>()), size),
-             shardingOf(op.getInput(), mesh), shardingOf(op.getResult(), mesh));
+  return use(SentPart(shape, op.getAt().value_or(ArrayRef<int64_t>()), size), shardingOf(op.getInput(), mesh),
+             shardingOf(op.getResult(), mesh));
 }
 
 LogicalResult GroupedSendOp::verify() {

@@ -39,8 +39,7 @@ class Agreement {
 public:
   /// `isLocal`: on rung spmd, where the op runs as it is.
   Agreement(ShardingRuleOpInterface op, const Mesh &mesh, bool isLocal)
-      : op(op), mesh(mesh),
-        rule(isLocal ? op.getShardingRule() : op.getShardingRule().withWindows()) {
+      : op(op), mesh(mesh), rule(isLocal ? op.getShardingRule() : op.getShardingRule().withWindows()) {
     auto add = [&](Twine name, Type type, const TensorFactors &factors) {
       tensors.push_back(
           {name.str(), cast<RankedTensorType>(type), factors, getShardingAttr(type).toSharding(mesh), {}});

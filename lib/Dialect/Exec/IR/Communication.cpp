@@ -89,8 +89,8 @@ template <typename Op> static LogicalResult verifyForm(Op op) {
     for (size_t d = 0; inside && d < at.size(); ++d)
       inside = at[d] >= 0 && at[d] <= whole[d] - part[d];
     if (!inside)
-      return op.emitOpError() << "sends the part [" << part << "] at [" << at << "] of a tensor of ["
-                              << whole << "]";
+      return op.emitOpError() << "sends the part [" << part << "] at [" << at << "] of a tensor of [" << whole
+                              << "]";
   }
   return success();
 }

@@ -4,7 +4,7 @@
 
 dist.mesh @mesh = <["x"=4, "y"=2]>
 
-// C6: carried [y], initial value [x], the body computes in [x]: x to y before the loop, y to x at the body's start, x to y before the yield.
+// C6: carried [y], initial value [x], the body begins in [y] and ends in [x]: x to y before the loop, and before the yield. Carried as [x] it would send as much.
 // CHECK-LABEL: func.func @c6
 // SPMD-LABEL: func.func @c6
 func.func @c6(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
@@ -15,17 +15,42 @@ func.func @c6(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"},
       attributes {dist.shardings = [#dist.sharding<@mesh, [{"y"}, {}]>],
                   dist.block_shardings = [[#dist.sharding<@mesh, []>, #dist.sharding<@mesh, [{"y"}, {}]>]]} {
   ^bb0(%i: tensor<i32>, %h: tensor<8x4xf32>):
-    // CHECK: %[[IN:.*]] = dist.reshard %{{.*}} -> tensor<8x4xf32, #dist.sharding<@mesh, [{"x"}, {}]>>
-    // CHECK-NEXT: %[[OUT:.*]] = graph.exp %[[IN]]
+    // CHECK: %[[MADE:.*]] = graph.exp %{{.*}} : tensor<8x4xf32, #dist.sharding<@mesh, [{"y"}, {}]>>
+    // CHECK-NEXT: %[[IN:.*]] = dist.reshard %[[MADE]] {{.*}} -> tensor<8x4xf32, #dist.sharding<@mesh, [{"x"}, {}]>>
+    // CHECK-NEXT: %[[OUT:.*]] = graph.sin %[[IN]]
     // CHECK-NEXT: %[[YIELD:.*]] = dist.reshard %[[OUT]] {{.*}} -> tensor<8x4xf32, #dist.sharding<@mesh, [{"y"}, {}]>>
     // CHECK-NEXT: graph.yield %[[YIELD]]
-    %0 = dist.constraint %h <@mesh, [{"x"}, {}]> {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<8x4xf32>
-    %1 = graph.exp %0 {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<8x4xf32>
+    %0 = dist.constraint %h <@mesh, [{"y"}, {}]> {dist.shardings = [#dist.sharding<@mesh, [{"y"}, {}]>]} : tensor<8x4xf32>
+    %e = graph.exp %0 {dist.shardings = [#dist.sharding<@mesh, [{"y"}, {}]>]} : tensor<8x4xf32>
+    %m = dist.constraint %e <@mesh, [{"y"}, {}]> {dist.shardings = [#dist.sharding<@mesh, [{"y"}, {}]>]} : tensor<8x4xf32>
+    %n = dist.constraint %m <@mesh, [{"x"}, {}]> {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<8x4xf32>
+    %1 = graph.sin %n {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<8x4xf32>
     %2 = dist.constraint %1 <@mesh, [{"x"}, {}]> {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<8x4xf32>
     graph.yield %2 : tensor<8x4xf32>
   }
   // CHECK: return %{{.*}} : tensor<8x4xf32, #dist.sharding<@mesh, [{"y"}, {}]>>
   // SPMD: return %{{.*}} : tensor<4x4xf32, #dist.sharding<@mesh, [{"y"}, {}], global=[8, 4]>>
+  return %r : tensor<8x4xf32>
+}
+
+// C8: as C6, but all of the body is in [x]: so is what it carries, and only what comes out goes to y.
+// CHECK-LABEL: func.func @c8
+// SPMD-LABEL: func.func @c8
+func.func @c8(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}) {
+  // CHECK-NEXT: %[[LOOP:.*]] = graph.repeat 3 {{.*}}carry(%arg0 : tensor<8x4xf32, #dist.sharding<@mesh, [{"x"}, {}]>>)
+  %r = graph.repeat 3 carry(%x : tensor<8x4xf32>) -> (tensor<8x4xf32>)
+      attributes {dist.shardings = [#dist.sharding<@mesh, [{"y"}, {}]>],
+                  dist.block_shardings = [[#dist.sharding<@mesh, []>, #dist.sharding<@mesh, [{"y"}, {}]>]]} {
+  ^bb0(%i: tensor<i32>, %h: tensor<8x4xf32>):
+    // CHECK-NOT: dist.reshard
+    // CHECK: graph.yield
+    %0 = dist.constraint %h <@mesh, [{"x"}, {}]> {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<8x4xf32>
+    %1 = graph.exp %0 {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<8x4xf32>
+    %2 = dist.constraint %1 <@mesh, [{"x"}, {}]> {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<8x4xf32>
+    graph.yield %2 : tensor<8x4xf32>
+  }
+  // CHECK: dist.reshard %[[LOOP]]
   return %r : tensor<8x4xf32>
 }
 

@@ -228,8 +228,12 @@ template <typename Op> struct MakeNeutralInPlace : public OpRewritePattern<Op> {
     auto maker = moved.getInput().template getDefiningOp<ShardingRuleOpInterface>();
     if (!maker || maker->getNumResults() != 1 || maker.getShardingRule().neutral == PartialKind::None)
       return rewriter.notifyMatchFailure(moved, "moves something");
+    auto type = cast<RankedTensorType>(moved.getType());
+    // A part of it has another size, which the op that makes the whole cannot have.
+    if (globalShape(type) != globalShape(cast<RankedTensorType>(moved.getInput().getType())))
+      return rewriter.notifyMatchFailure(moved, "moves a part");
     Operation *made = rewriter.clone(*maker);
-    made->getResult(0).setType(cast<RankedTensorType>(moved.getType()));
+    made->getResult(0).setType(type);
     rewriter.replaceOp(moved, made->getResults());
     return success();
   }

@@ -170,22 +170,25 @@ private:
     Sharding sharding = getShardingAttr(whole.getType()).toSharding(mesh);
     SmallVector<int64_t> at(sharding.dims.size(), 0);
     std::string dims;
+    int count = 0;
     for (const Window &window : rule.windows)
       for (auto [d, dim] : llvm::enumerate(rule.operands[0].dims))
         if (llvm::is_contained(dim, window.whole)) {
           at[d] = window.begin;
           if (!sharding.dims[d].axes.empty()) {
-            dims += dims.empty() ? "" : " and ";
+            dims += count++ > 0 ? " and " : "";
             dims += names.factorName(op, rule, window.whole);
           }
         }
-    if (dims.empty())
+    if (count == 0)
       return false;
-    std::string why = (graph::knownAs(op) + " takes a part of " + dims + ", which is sharded").str();
+    std::string why = (graph::knownAs(op) + " takes a part of " + dims +
+                       (count > 1 ? ", which are sharded" : ", which is sharded"))
+                          .str();
     builder.setInsertionPoint(op);
     // To people it stays the op that it was.
-    Location loc = graph::identityOfWhole(op) ? op->getLoc()
-                                              : graph::markPartOf(op->getLoc(), graph::knownAs(op));
+    Location loc =
+        graph::identityOfWhole(op) ? op->getLoc() : graph::markPartOf(op->getLoc(), graph::knownAs(op));
     auto send = GroupedSendOp::create(builder, loc, local(op->getResult(0).getType()), whole,
                                       builder.getDenseI64ArrayAttr(at), builder.getStringAttr(why));
     explain(op->getLoc(), "collective",

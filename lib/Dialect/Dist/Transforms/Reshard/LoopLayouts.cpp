@@ -217,8 +217,8 @@ private:
     return total;
   }
 
-  /// What the loops take if nothing that is handed on costs anything: bodies leave it as they have it, and are
-  /// given whole values, of which anything is a slice. How the values lie then is what is worth a try.
+  /// What the loops take if nothing that is handed on costs anything: bodies leave it as they have it, and
+  /// are given whole values, of which anything is a slice. How the values lie then is what is worth a try.
   double freely() {
     BlockFacts free = facts();
     free.needs = [this](Operation *op) {

@@ -192,13 +192,13 @@ struct CollectiveSpec {
   Reduction op = Reduction::None;
   io::DType type = io::DType::F32;
   int64_t group = 0;
-  int64_t elements = 0;  // of src
-  int64_t rows = 1;      // AllGather, ReduceScatter: of a block (BlockRows of Collective.h)
-  int64_t cut = 0;       // ... and elements that the longer side lacks
-  Shape global;          // GroupedSend: unpadded sizes
-  Shape at, size;        // ... and of the part that is sent: where it begins, its sizes. Empty: all of it
-  Sharding from, to;     // GroupedSend, and CollectivePermute if nothing is mirrored
-  AxisList mirrored;     // CollectivePermute
+  int64_t elements = 0; // of src
+  int64_t rows = 1;     // AllGather, ReduceScatter: of a block (BlockRows of Collective.h)
+  int64_t cut = 0;      // ... and elements that the longer side lacks
+  Shape global;         // GroupedSend: unpadded sizes
+  Shape at, size;       // ... and of the part that is sent: where it begins, its sizes. Empty: all of it
+  Sharding from, to;    // GroupedSend, and CollectivePermute if nothing is mirrored
+  AxisList mirrored;    // CollectivePermute
   const Shape &sentSizes() const { return size.empty() ? global : size; }
   int64_t mostMoved = 0; // GroupedSend: elements that the busiest rank sends or receives; of rows: may send
   // AllToAll of rows by counts, which are data: elements of a row (0: equal blocks), elements that dst has

@@ -12,8 +12,8 @@ namespace tessera::runtime {
 class Memory {
 public:
   Memory() = default;
-  // Throws Error naming `what` if the system has not that much. Dense: all of it will be used, and read in
-  // long streams; large pages are asked for.
+  // Throws Error naming `what` if the system has not that much. Dense: all of it will be used, so the
+  // machine has to have it, and read in long streams; large pages are asked for.
   Memory(size_t bytes, const std::string &what, bool dense = false);
   ~Memory();
   Memory(Memory &&other) noexcept : data_(other.data_), bytes_(other.bytes_) {
@@ -34,6 +34,9 @@ private:
   char *data_ = nullptr;
   size_t bytes_ = 0;
 };
+
+// The machine's memory and swap space.
+size_t machineBytes();
 
 // Resident memory of this process, of all its ranks and of files that are mapped; -1: the system does not
 // say.
