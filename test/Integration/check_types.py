@@ -45,7 +45,7 @@ def carries(collective):
     if values == "gradient of attention":
         return "another sum"
     # A product of two things that have rows, summed over them; a scale's or a bias's; or what loops keep of them.
-    if re.search(r"(einsum|reduce|scatter_add|cast) reduces over (\w+ and )*(batch|seq)\b|repeat (returns|carries) a sum", why):
+    if re.search(r"(einsum|reduce|scatter_add|cast|gradient of \w+) reduces over (\w+ and )*(batch|seq)\b|(repeat|loop over [\w-]+) (returns|carries) a sum", why):
         return "gradient of a weight"
     return "another sum"
 
