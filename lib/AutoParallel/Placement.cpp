@@ -14,6 +14,10 @@
 
 using namespace tessera;
 
+/// States of views that are looked at. What beats a plain plan is found soon, most of it at once, and a
+/// search that finds nothing is one of most.
+static constexpr int kMostDetours = 100;
+
 std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const Mesh &mesh,
                                                    llvm::ArrayRef<int64_t> shape, double elementBytes,
                                                    const Sharding &from, const Sharding &to) {
@@ -33,6 +37,7 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
     return plain;
   options.below = cost;
   options.strided = options.jointAllToAll = true;
+  options.maxExpansions = kMostDetours;
   auto strided = planReshard(mesh, shape, from, to, options);
   if (!strided || timeOf(*strided) >= timeOf(*plain) * (1 - 1e-9) || !asCollectives(shape, from, *strided))
     return plain;

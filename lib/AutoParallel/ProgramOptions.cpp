@@ -66,7 +66,7 @@ public:
     bool added = false;
     for (auto [op, list, before] : llvm::zip(program.ops, known, offered)) {
       size_t count = list.size();
-      addNew(list, optionsOf(op, before));
+      addNewOptions(list, optionsOf(op, before));
       added |= list.size() > count;
     }
     return added;
@@ -279,23 +279,8 @@ private:
         }
     }
     makeOptions(op, lists, std::max(1, maxOptions / 4));
-    addNew(before, std::move(options));
+    addNewOptions(before, std::move(options));
     options = std::move(before);
-  }
-
-  /// Adds what is not known yet.
-  static void addNew(std::vector<PlacementDecision> &known, std::vector<PlacementDecision> more) {
-    auto samePartial = [](llvm::ArrayRef<Sharding> a, llvm::ArrayRef<Sharding> b) {
-      return llvm::all_of(llvm::zip(a, b),
-                          [](auto pair) { return std::get<0>(pair).partial == std::get<1>(pair).partial; });
-    };
-    size_t before = known.size();
-    for (PlacementDecision &option : more)
-      if (llvm::none_of(llvm::ArrayRef(known).take_front(before), [&](const PlacementDecision &other) {
-            return other.factorAxes == option.factorAxes && samePartial(other.operands, option.operands) &&
-                   samePartial(other.results, option.results);
-          }))
-        known.push_back(std::move(option));
   }
 
   void choose(const ProgramOp &op, const std::vector<AxisLists> &lists, size_t factor, bool isNew) {
@@ -422,6 +407,20 @@ private:
 };
 
 } // namespace
+
+void tessera::addNewOptions(std::vector<PlacementDecision> &known, std::vector<PlacementDecision> more) {
+  auto samePartial = [](llvm::ArrayRef<Sharding> a, llvm::ArrayRef<Sharding> b) {
+    return llvm::all_of(llvm::zip(a, b),
+                        [](auto pair) { return std::get<0>(pair).partial == std::get<1>(pair).partial; });
+  };
+  size_t before = known.size();
+  for (PlacementDecision &option : more)
+    if (llvm::none_of(llvm::ArrayRef(known).take_front(before), [&](const PlacementDecision &other) {
+          return other.factorAxes == option.factorAxes && samePartial(other.operands, option.operands) &&
+                 samePartial(other.results, option.results);
+        }))
+      known.push_back(std::move(option));
+}
 
 std::unique_ptr<ProgramOptions> tessera::makeProgramOptions(const PlacementProgram &program,
                                                             ReshardCosts &costs, int maxOptions) {

@@ -42,6 +42,9 @@ std::optional<PlacementDecision> optionWithAxes(const PlacementProgram &program,
                                                 const ReshardCosts &costs,
                                                 llvm::ArrayRef<AxisList> factorAxes);
 
+/// Adds what is not known yet.
+void addNewOptions(std::vector<PlacementDecision> &known, std::vector<PlacementDecision> more);
+
 /// Whether a factor of this kind may be sharded over these axes.
 bool fitsKind(const Factor &factor, llvm::ArrayRef<AxisRef> axes);
 

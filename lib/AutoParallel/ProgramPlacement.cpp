@@ -90,7 +90,11 @@ public:
     options = maker->first();
     {
       PlacementSearch search(program, ends, options, costs);
-      search.run(kInfinity, settings.largestTable);
+      const double below = settings.widen ? kInfinity : settings.below;
+      if (!search.run(below, settings.largestTable) && std::isfinite(below) && !options.empty()) {
+        decision.time = decision.lowerBound = kInfinity;
+        return std::move(decision);
+      }
       take(search.best);
       decision.lowerBound = std::min(search.bound, decision.time);
     }
@@ -257,6 +261,21 @@ private:
 double tessera::programTime(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
                             ReshardCosts &costs) {
   return timeOf(program, endsOf(program), chosen, costs);
+}
+
+double tessera::timeAmong(const PlacementProgram &program,
+                          std::vector<std::vector<PlacementDecision>> options,
+                          llvm::function_ref<bool(const ProgramOp &)> isNear, ReshardCosts &costs,
+                          double below, const ProgramPlacementOptions &settings) {
+  std::vector<ValueEnds> ends = endsOf(program);
+  if (program.ops.empty()) // nothing to choose
+    return timeOf(program, ends, {}, costs);
+  auto first = placementOptions(program, costs, settings.maxOptions);
+  for (auto [op, list, offered] : llvm::zip(program.ops, options, first))
+    if (isNear(op))
+      addNewOptions(list, std::move(offered));
+  PlacementSearch search(program, ends, options, costs);
+  return search.run(below, settings.largestTable) ? search.best.cost : kInfinity;
 }
 
 ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCosts &costs,

@@ -71,7 +71,10 @@ struct ProgramPlacementOptions {
   int maxOptions = 40;            ///< of one op
   int64_t largestTable = 1 << 20; ///< entries of an intermediate table
   bool widen = true;              ///< offer ops more where a placement pays much
-  bool anyGain = false;           ///< take what they are offered however little less time it takes
+  /// Without `widen`: only a placement that takes less time is wanted. Where none is found the time is
+  /// infinite, and no op has a decision.
+  double below = std::numeric_limits<double>::infinity();
+  bool anyGain = false; ///< take what they are offered however little less time it takes
   /// Bytes that a rank may have of the program's values at once (docs/Memory.md, "Placement"): of the choices
   /// that keep to it one that takes little time; where none does, one that has few.
   double liveBytes = std::numeric_limits<double>::infinity();
@@ -106,6 +109,13 @@ std::vector<std::vector<PlacementDecision>> placementOptions(const PlacementProg
 /// the other.
 double programTime(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
                    ReshardCosts &costs);
+
+/// The time of the best placement among `options`, those of each op in a program with the same ops whose
+/// values lie otherwise, if it is less than `below`; else infinite. The ops for which `isNear` says so have
+/// besides what they are offered at first.
+double timeAmong(const PlacementProgram &program, std::vector<std::vector<PlacementDecision>> options,
+                 llvm::function_ref<bool(const ProgramOp &)> isNear, ReshardCosts &costs, double below,
+                 const ProgramPlacementOptions &settings);
 
 ProgramDecision placeProgram(const PlacementProgram &program, ReshardCosts &costs,
                              const ProgramPlacementOptions &options = {});

@@ -311,6 +311,31 @@ TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
     double best = bruteForce(p.program, placementOptions(p.program, costs, most), costs);
     EXPECT_NEAR(decision.time, best, 1e-9 * best) << "seed " << seed;
     EXPECT_LE(decision.lowerBound, best * (1 + 1e-9)) << "seed " << seed;
+    // The same where only less than a limit is wanted, and nothing if there is none.
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    auto everyOp = [](const ProgramOp &) { return true; };
+    auto noOp = [](const ProgramOp &) { return false; };
+    settings.below = decision.time * (1 + 1e-6);
+    EXPECT_NEAR(placeProgram(p.program, costs, settings).time, best, 1e-9 * best) << "seed " << seed;
+    EXPECT_NEAR(timeAmong(p.program, decision.options, noOp, costs, settings.below, settings), best,
+                1e-9 * best)
+        << "seed " << seed;
+    if (decision.time > 0) {
+      settings.below = decision.time * (1 - 1e-6);
+      ProgramDecision none = placeProgram(p.program, costs, settings);
+      EXPECT_EQ(none.time, kNone) << "seed " << seed;
+      EXPECT_TRUE(none.ops.empty());
+      EXPECT_EQ(timeAmong(p.program, decision.options, noOp, costs, settings.below, settings), kNone)
+          << "seed " << seed;
+    }
+    settings.below = kNone;
+    // Ops offered what another result made of them have what they are offered here besides.
+    Builder other = p;
+    other.program.uses.back().sharding = sharding("[-/x]", p.mesh);
+    EXPECT_LE(
+        timeAmong(p.program, placementOptions(other.program, costs, most), everyOp, costs, kNone, settings),
+        best * (1 + 1e-9))
+        << "seed " << seed;
     // With all that is offered where much is paid: no worse, and as good as all of it.
     settings.widen = true;
     ProgramDecision wide = placeProgram(p.program, costs, settings);

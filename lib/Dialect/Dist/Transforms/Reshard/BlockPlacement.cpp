@@ -25,6 +25,8 @@ using namespace tessera::dist;
 /// Entries of a table where a block is priced and not placed: there are many prices, and few of them are
 /// near.
 static constexpr int64_t kTableOfPrices = 1 << 14;
+/// Prices of one block that are kept: what it is written as, and what is tried.
+static constexpr size_t kMostKnown = 3;
 
 namespace {
 class ProgramBuilder {
@@ -62,6 +64,11 @@ public:
       entry.decomposition = decompose(whole);
     program.ops.push_back(std::move(entry));
     ops.push_back(&op);
+  }
+
+  void build(ArrayRef<Operation *> inOrder) {
+    for (Operation *op : inOrder)
+      build(*op);
   }
 
   void addUses(const ValueNeeds &needs, int at = -1) {
@@ -193,27 +200,84 @@ FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFac
   return solve(builder, block.getParentOp(), costs, settings);
 }
 
-BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs, bool widen,
-                                     BlockDecisions *decisions) {
-  ProgramBuilder builder(facts);
-  for (Operation *op : canonicalOrder(block)) // as placeBlock
-    builder.build(*op);
+static ProgramPlacementOptions settingsOfPrices() {
   ProgramPlacementOptions settings;
   settings.largestTable = kTableOfPrices;
-  settings.widen = widen;
   settings.leastGain = kWorthMoreMessages;
+  return settings;
+}
+
+BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, ReshardCosts &costs, bool widen,
+                                     BlockDecisions *decisions, double below) {
+  ProgramBuilder builder(facts);
+  builder.build(canonicalOrder(block)); // as placeBlock
+  ProgramPlacementOptions settings = settingsOfPrices();
+  settings.widen = widen;
+  settings.below = below;
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
-  if (decisions)
+  if (decisions && std::isfinite(decision.time))
     for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
       (*decisions)[op] = std::move(placed);
   return {decision.time, decision.sent, decision.widened};
 }
 
+//===--- BlockPricer --------------------------------------------------------===//
+
+/// All of a block's program that changes with what is written.
+static std::vector<Sharding> shardingsOf(const PlacementProgram &program) {
+  std::vector<Sharding> shardings;
+  for (const ProgramValue &value : program.values)
+    shardings.push_back(value.sharding);
+  for (const ProgramUse &use : program.uses)
+    shardings.push_back(use.sharding);
+  return shardings;
+}
+
+BlockPricer::BlockPricer(Block &block, const BlockFacts &facts, ReshardCosts &costs)
+    : order(canonicalOrder(block)), facts(facts), costs(costs) {}
+
+const BlockPrice &BlockPricer::price() {
+  ProgramBuilder builder(facts);
+  builder.build(order);
+  std::vector<Sharding> shardings = shardingsOf(builder.program);
+  auto it = llvm::find_if(known, [&](const Known &one) { return one.shardings == shardings; });
+  if (it != known.end()) {
+    std::rotate(known.begin(), it, it + 1);
+    return known.front().price;
+  }
+  if (known.size() == kMostKnown)
+    known.pop_back();
+  ProgramDecision decision = placeProgram(builder.program, costs, settingsOfPrices());
+  known.insert(
+      known.begin(),
+      {std::move(shardings), {decision.time, decision.sent, decision.widened}, std::move(decision.options)});
+  return known.front().price;
+}
+
+double BlockPricer::timeBelow(double below) {
+  if (known.empty())
+    return price().time;
+  ProgramBuilder builder(facts);
+  builder.build(order);
+  std::vector<Sharding> shardings = shardingsOf(builder.program);
+  for (const Known &one : known)
+    if (one.shardings == shardings)
+      return one.price.time;
+  std::vector<bool> changed(builder.program.values.size(), false);
+  for (size_t i = 0; i < shardings.size(); ++i)
+    if (shardings[i] != known.front().shardings[i])
+      changed[i < changed.size() ? i : size_t(builder.program.uses[i - changed.size()].value)] = true;
+  auto isNear = [&](const ProgramOp &op) {
+    auto isChanged = [&](int value) { return changed[size_t(value)]; };
+    return llvm::any_of(op.operands, isChanged) || llvm::any_of(op.results, isChanged);
+  };
+  return timeAmong(builder.program, known.front().options, isNear, costs, below, settingsOfPrices());
+}
+
 std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block, const BlockFacts &facts,
                                                                     ReshardCosts &costs) {
   ProgramBuilder builder(facts);
-  for (Operation *op : canonicalOrder(block)) // as placeBlock
-    builder.build(*op);
+  builder.build(canonicalOrder(block)); // as placeBlock
   std::vector<std::pair<Value, Sharding>> sums;
   auto options = placementOptions(builder.program, costs, ProgramPlacementOptions().maxOptions);
   for (auto [op, list] : llvm::zip(builder.ops, options))

@@ -46,9 +46,36 @@ struct BlockPrice {
 
 /// What one execution of the block takes, placed at best; infinite if it cannot be. Nothing is reported.
 /// Without `widen` nothing is offered to ops beyond what is hinted: a first look, for a fifth of the time.
-/// Where `decisions` are asked for, they are added to it.
+/// Where `decisions` are asked for, they are added to it. Without `widen` what takes `below` seconds or more
+/// may be called infinite: that costs less to see.
 BlockPrice priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs, bool widen = true,
-                      BlockDecisions *decisions = nullptr);
+                      BlockDecisions *decisions = nullptr,
+                      double below = std::numeric_limits<double>::infinity());
+
+/// The price of a block, with all that ops are offered, under facts that change from one time to the next.
+/// The block and `facts` must stay, and its ops.
+class BlockPricer {
+public:
+  BlockPricer(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
+
+  /// priceBlock's; what it was under the last facts but a few is known.
+  const BlockPrice &price();
+  /// The time of the best placement among what ops were offered when it was priced last, if that is less
+  /// than `below`; else infinite. A first look, for a small part of the work.
+  double timeBelow(double below);
+
+private:
+  struct Known {
+    std::vector<Sharding> shardings; ///< that the facts say
+    BlockPrice price;
+    std::vector<std::vector<PlacementDecision>> options;
+  };
+
+  std::vector<mlir::Operation *> order; ///< of the block, as it was written at first
+  const BlockFacts &facts;
+  ReshardCosts &costs;
+  std::vector<Known> known; ///< the last one first
+};
 
 /// Partial values that ops of the block can make, each with a sharding that says of what kind and over which
 /// axes.

@@ -9,21 +9,64 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cmath>
 #include <limits>
-#include <optional>
+#include <map>
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
 namespace {
+/// What the bodies of loops take, as they are written.
+class LoopPrices {
+public:
+  LoopPrices(const ShardingAttributes &written, ReshardCosts &costs)
+      : costs(costs), facts{[&written](Value value) { return written.of(value); },
+                            [&written](OpResult result) { return written.of(result); },
+                            [&written](Operation *op) { return written.outsideNeeds(op); }} {}
+
+  /// Of all iterations.
+  BlockPrice price(DataFlowOpInterface loop) {
+    BlockPrice total;
+    forEachBody(loop, [&](BlockPricer &pricer, double times) {
+      const BlockPrice &price = pricer.price();
+      total.time += times * price.time;
+      total.sent += times * price.sent;
+    });
+    return total;
+  }
+
+  /// Seconds; infinite if they are `below` or more as far as a first look shows.
+  double timeBelow(DataFlowOpInterface loop, double below) {
+    double total = 0;
+    forEachBody(loop, [&](BlockPricer &pricer, double times) {
+      if (total < below)
+        total += times * pricer.timeBelow((below - total) / times);
+    });
+    return total < below ? total : std::numeric_limits<double>::infinity();
+  }
+
+  const BlockFacts &allFacts() const { return facts; }
+
+private:
+  template <typename Visit> void forEachBody(DataFlowOpInterface loop, Visit visit) {
+    for (Region &region : loop->getRegions())
+      for (Block &block : region)
+        visit(pricers.try_emplace(&block, block, facts, costs).first->second,
+              double(loop.getExecutions(region.getRegionNumber())));
+  }
+
+  ReshardCosts &costs;
+  BlockFacts facts;
+  std::map<Block *, BlockPricer> pricers;
+};
+
 class LoopChooser {
 public:
-  LoopChooser(DataFlowOpInterface flow, const ShardingAttributes &written, ReshardCosts &costs)
-      : flow(flow), written(written), costs(costs), edges(flow.getDataFlowEdges()),
-        facts{[this](Value value) { return this->written.of(value); },
-              [this](OpResult result) { return this->written.of(result); },
-              [this](Operation *op) { return this->written.outsideNeeds(op); }},
+  LoopChooser(DataFlowOpInterface flow, const ShardingAttributes &written, ReshardCosts &costs,
+              LoopPrices &prices)
+      : flow(flow), written(written), costs(costs), prices(prices), edges(flow.getDataFlowEdges()),
         pins(edges.size()) {}
 
   void run() {
@@ -119,7 +162,7 @@ private:
     if (unknown)
       for (Region &region : loop->getRegions())
         for (Block &block : region)
-          llvm::append_range(it->second, possibleSums(block, facts, costs));
+          llvm::append_range(it->second, possibleSums(block, prices.allFacts(), costs));
     std::vector<AxisList> sums;
     for (auto &[value, sharding] : it->second)
       if (llvm::is_contained(values, value) && sharding.partialKind == kind && sums.size() < kMaxSums &&
@@ -244,28 +287,54 @@ private:
       for (const Member &member : members)
         writeOne(member, axes);
     };
-    // With what happens in the loops that return stacks, or without.
-    auto priceAll = [&](bool inside) {
-      BlockPrice total = priceBodies(flow);
-      llvm::SmallPtrSet<Operation *, 4> priced;
+    // The loop, and those that return stacks; each with how often it runs in one run of the other.
+    SmallVector<std::pair<DataFlowOpInterface, double>, 4> loops = {{flow, 1}};
+    for (const Member &member : members)
+      for (const Feeder &feeder : member.feeders)
+        if (llvm::none_of(loops, [&](const auto &known) { return known.first == feeder.loop; }))
+          loops.push_back(
+              {feeder.loop, double(flow.getExecutions(feeder.loop->getParentRegion()->getRegionNumber()))});
+    auto allEndsTime = [&] {
       std::vector<Sharding> now = written.ofEdges(flow);
-      for (const Member &member : members) {
-        for (const Feeder &feeder : member.feeders)
-          if (inside && priced.insert(feeder.loop).second)
-            total.time += double(flow.getExecutions(feeder.loop->getParentRegion()->getRegionNumber())) *
-                          priceBodies(feeder.loop).time;
-        double ends = endsTime(member.e, now[member.e], member.closed);
-        total.time += ends;
-        total.sent += ends;
+      double total = 0;
+      for (const Member &member : members)
+        total += endsTime(member.e, now[member.e], member.closed);
+      return total;
+    };
+    // With what happens in the loops that return stacks, or without.
+    auto loopsOf = [&](bool inside) { return ArrayRef(loops).take_front(inside ? loops.size() : 1); };
+    auto priceAll = [&](bool inside) {
+      BlockPrice total = {allEndsTime(), 0};
+      total.sent = total.time;
+      for (auto [loop, times] : loopsOf(inside)) {
+        BlockPrice price = prices.price(loop);
+        total.time += times * price.time;
+        total.sent += times * price.sent;
       }
       return total;
+    };
+    // At first at a look, then one by one in full, for as long as all may still take less than `most`.
+    auto mayBeLess = [&](double most, bool inside) {
+      double total = allEndsTime();
+      SmallVector<double, 4> looks;
+      for (auto [loop, times] : loopsOf(inside))
+        if (total += looks.emplace_back(times * prices.timeBelow(loop, (most - total) / times));
+            !(total < most))
+          return false;
+      for (auto [one, look] : llvm::zip(loopsOf(inside), looks))
+        if (total += one.second *prices.price(one.first).time - look; !(total < most))
+          return false;
+      return true;
     };
     const double closed = priceAll(/*inside=*/true).time;
     const AxisList *best = nullptr;
     double least = closed;
     for (const AxisList &axes : candidates) {
       writeAll(&axes);
-      if (double needed = priceAll(/*inside=*/true).time; needed < least * (1 - 1e-9)) {
+      const double most = least * (1 - 1e-9);
+      if (!mayBeLess(most, /*inside=*/true))
+        continue;
+      if (double needed = priceAll(/*inside=*/true).time; needed < most) {
         least = needed;
         best = &axes;
       }
@@ -280,8 +349,11 @@ private:
       if (!member.feeders.empty() || !llvm::is_contained(member.sums, *best))
         continue;
       writeOne(member, nullptr);
-      BlockPrice needed = priceAll(/*inside=*/false);
-      if (needed.time < outside.time * (1 - 1e-9) && needed.sent < outside.sent * (1 - 1e-9)) {
+      const double most = outside.time * (1 - 1e-9);
+      BlockPrice needed = outside;
+      if (mayBeLess(most, /*inside=*/false))
+        needed = priceAll(/*inside=*/false);
+      if (needed.time < most && needed.sent < outside.sent * (1 - 1e-9)) {
         least -= outside.time - needed.time;
         outside = needed;
       } else {
@@ -312,20 +384,19 @@ private:
     if (sums.empty())
       return;
     Sharding best = before;
-    double bodies = known ? *known : bodiesTime(), reduced = bodies + endsTime(e, before, before),
-           least = reduced;
+    const double closed = endsTime(e, before, before), reduced = prices.price(flow).time + closed;
+    double least = reduced;
     for (const AxisList &axes : sums) {
       Sharding open = opened(before, axes, kind);
+      if (!isWorthALook(edges[e].values.front(), open, before, endsTime(e, open, before) - closed, least))
+        continue;
       write(e, open);
-      double inside = bodiesTime(), needed = inside + endsTime(e, open, before);
-      if (needed < least) {
+      if (double needed = timeBelow(endsTime(e, open, before), least); needed < least) {
         least = needed;
-        bodies = inside;
         best = open;
       }
     }
     write(e, best);
-    known = bodies;
     if (best.partial.empty())
       return;
     explain(flow->getLoc(), "carried",
@@ -364,21 +435,27 @@ private:
     }
     if (sums.empty())
       return;
-    double reduced = known ? *known : bodiesTime(), least = reduced, bodies = reduced;
+    const double reduced = prices.price(flow).time;
+    double least = reduced;
     for (const AxisList &axes : sums) {
       Sharding open = closed;
       open.partial = axes;
       open.partialKind = kind;
+      auto ofLayer = [](Sharding stack) {
+        stack.dims.erase(stack.dims.begin());
+        return stack;
+      };
+      if (!isWorthALook(stack.slices.front(), ofLayer(open), ofLayer(closed),
+                        reductionTime(stack.stack, open, closed), least))
+        continue;
       written.write(flow, place, open);
-      double inside = bodiesTime();
-      if (double needed = inside + reductionTime(stack.stack, open, closed); needed < least * (1 - 1e-9)) {
+      const double most = least * (1 - 1e-9);
+      if (double needed = timeBelow(reductionTime(stack.stack, open, closed), most); needed < most) {
         least = needed;
-        bodies = inside;
         best = open;
       }
     }
     written.write(flow, place, best);
-    known = bodies;
     if (!best.partial.empty())
       explain(flow->getLoc(), "carried",
               llvm::formatv("{0} returns result #{1} as {2} ({3:F3} us with its reduction; reduced in each "
@@ -408,26 +485,20 @@ private:
     return cost.possible ? cost.time : std::numeric_limits<double>::infinity();
   }
 
-  /// Of all iterations, as it is written. It is asked many times, and from one time to the next a single
-  /// value is another: where ops have no use for what they are offered at first, they are not offered it
-  /// again, which takes four times as long.
-  double bodiesTime() {
-    BlockPrice price = priceBodies(flow, offers.value_or(true));
-    if (!offers)
-      offers = price.widened;
-    return price.time;
+  /// Bodies that leave `value` open could just as well sum it up at their ends: that is the most that can be
+  /// saved in them for the time that is then spent `outside`. Whether it is no mere nothing of all, `least`.
+  bool isWorthALook(Value value, const Sharding &open, const Sharding &closed, double outside, double least) {
+    double times = 0;
+    for (Region &region : flow->getRegions())
+      times += double(flow.getExecutions(region.getRegionNumber()));
+    return times * reshardTime(value, open, closed) - outside > kNothing * least;
   }
-  BlockPrice priceBodies(DataFlowOpInterface loop, bool widen = true) {
-    BlockPrice total;
-    for (Region &region : loop->getRegions())
-      for (Block &block : region) {
-        double times = double(loop.getExecutions(region.getRegionNumber()));
-        BlockPrice price = priceBlock(block, facts, costs, widen);
-        total.time += times * price.time;
-        total.sent += times * price.sent;
-        total.widened |= price.widened;
-      }
-    return total;
+
+  /// Of all iterations, as it is written, and `outside`; infinite where a first look shows no less than
+  /// `below`.
+  double timeBelow(double outside, double below) {
+    return std::isfinite(prices.timeBelow(flow, below - outside)) ? prices.price(flow).time + outside
+                                                                  : std::numeric_limits<double>::infinity();
   }
 
   /// What edge `e` takes before the loop, as `sharding`, and behind it, where it shall lie as `wanted`.
@@ -451,24 +522,25 @@ private:
   }
 
   static constexpr size_t kMaxSums = 4;
+  /// What is worth no search, of all time.
+  static constexpr double kNothing = 1e-5;
   DataFlowOpInterface flow;
   const ShardingAttributes &written;
   ReshardCosts &costs;
+  LoopPrices &prices;
   SmallVector<DataFlowEdge> edges;
-  BlockFacts facts;
   /// Of each edge: annotations on the way of what it carries, and what they say.
   std::vector<std::vector<std::pair<ConstraintOp, Sharding>>> pins;
   DenseMap<Operation *, std::vector<std::pair<Value, Sharding>>> made; ///< sums that bodies of loops could
-  std::optional<double> known; ///< bodiesTime, as the loop is written after the last choice
-  std::optional<bool> offers;  ///< bodies take what is offered beyond hints
 };
 } // namespace
 
 void tessera::dist::keepCarriedSums(func::FuncOp function, const ShardingAttributes &written,
                                     ReshardCosts &costs) {
+  LoopPrices prices(written, costs);
   function.walk([&](DataFlowOpInterface flow) {
     if (isLoop(flow) && flow->hasAttr(kShardingsAttr) &&
         flow->hasAttr(kBlockShardingsAttr)) // else nobody propagated
-      LoopChooser(flow, written, costs).run();
+      LoopChooser(flow, written, costs, prices).run();
   });
 }

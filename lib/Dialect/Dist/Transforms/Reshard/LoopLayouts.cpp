@@ -41,12 +41,12 @@ struct Carried : HandedOn {
 class LoopLayouts {
 public:
   LoopLayouts(DataFlowOpInterface maker, const ShardingAttributes &written, ReshardCosts &costs)
-      : maker(maker), loops({maker}), written(written), costs(costs) {}
+      : maker(maker), loops({{maker}}), written(written), costs(costs) {}
 
   void run() {
     findStacks();
-    for (DataFlowOpInterface loop : loops)
-      findCarried(loop);
+    for (const PricedLoop &loop : loops)
+      findCarried(loop.loop);
     search();
     if (llvm::none_of(carried, [](const Carried &value) { return value.isChanged(); }) || isLessAsPlaced())
       return explainAll();
@@ -57,6 +57,14 @@ public:
   }
 
 private:
+  /// A loop as it is written.
+  struct PricedLoop {
+    DataFlowOpInterface loop;
+    double time = 0;      ///< of all iterations
+    double free = 0;      ///< the same if nothing that is handed on cost anything: at least
+    bool touched = false; ///< written otherwise since it was priced
+  };
+
   static constexpr double kLittle = 0.01;
   static constexpr size_t kMostOthers = 4;
 
@@ -64,7 +72,7 @@ private:
   void search() {
     if (stacks.empty() && carried.empty())
       return;
-    before = least = price().time;
+    before = least = priceAll();
     if (!std::isfinite(before))
       return;
     // Below that nothing leads.
@@ -148,8 +156,8 @@ private:
       if (!isOnlyRead)
         continue;
       for (auto &[reader, read] : stack.reads)
-        if (!llvm::is_contained(loops, reader))
-          loops.push_back(reader);
+        if (!find(reader))
+          loops.push_back({reader});
       stacks.push_back(std::move(stack));
     }
   }
@@ -174,27 +182,35 @@ private:
             [this](Operation *op) { return written.outsideNeeds(op); }};
   }
 
-  BlockPrice priceOf(const BlockFacts &facts, bool widen, BlockDecisions &decisions) const {
+  /// Of all iterations of `loop`; of no use from `below` seconds on, and then infinite.
+  BlockPrice priceOf(DataFlowOpInterface loop, const BlockFacts &facts, BlockDecisions &decided,
+                     bool widen = false, double below = std::numeric_limits<double>::infinity()) const {
     BlockPrice total;
-    for (DataFlowOpInterface loop : loops)
-      for (Region &region : loop->getRegions())
-        for (Block &block : region) {
-          const double times = double(loop.getExecutions(region.getRegionNumber()));
-          BlockPrice price = priceBlock(block, facts, costs, widen, &decisions);
-          total.time += times * price.time;
-          total.sent += times * price.sent;
-        }
+    for (Region &region : loop->getRegions())
+      for (Block &block : region) {
+        const double times = double(loop.getExecutions(region.getRegionNumber()));
+        BlockPrice price = priceBlock(block, facts, costs, widen, &decided, (below - total.time) / times);
+        total.time += times * price.time;
+        total.sent += times * price.sent;
+      }
     return total;
   }
 
-  BlockPrice price(bool widen = false) {
+  /// The time of all loops, each of which is priced as it is written.
+  double priceAll() {
     decisions.clear();
-    BlockPrice total = priceOf(facts(), widen, decisions);
-    for (const Carried &value : carried) {
-      const double ends = endsTime(value);
-      total.time += ends;
-      total.sent += ends;
+    double total = allEndsTime();
+    for (PricedLoop &loop : loops) {
+      total += loop.time = priceOf(loop.loop, facts(), decisions).time;
+      loop.touched = false;
     }
+    return total;
+  }
+
+  double allEndsTime() const {
+    double total = 0;
+    for (const Carried &value : carried)
+      total += endsTime(value);
     return total;
   }
 
@@ -248,7 +264,9 @@ private:
       return isGiven ? Sharding(cast<RankedTensorType>(value.getType()).getRank()) : written.of(value);
     };
     BlockDecisions decided;
-    double total = priceOf(free, /*widen=*/false, decided).time;
+    double total = 0;
+    for (PricedLoop &loop : loops)
+      total += loop.free = priceOf(loop.loop, free, decided).time;
     for (Stack &stack : stacks) {
       offer(stack, madeAs(stack.made.slices.front(), decided));
       for (OpOperand &use : stack.reads.front().second.slices.front().getUses())
@@ -305,18 +323,28 @@ private:
 
   //===--- Changes ----------------------------------------------------------===//
 
+  PricedLoop *find(DataFlowOpInterface loop) {
+    auto it = llvm::find_if(loops, [&](const PricedLoop &priced) { return priced.loop == loop; });
+    return it == loops.end() ? nullptr : it;
+  }
+  void touch(DataFlowOpInterface loop) { find(loop)->touched = true; }
+
   /// At the stack, and at the slices that bodies read.
   void write(Stack &stack, const Sharding &layer) {
     Sharding whole = written.of(stack.made.stack);
     whole.dims.resize(1);
     whole.dims.append(layer.dims.begin(), layer.dims.end());
     written.write(maker, DataFlowEdge{{stack.made.stack}}, whole);
-    for (auto &[reader, read] : stack.reads)
+    touch(maker);
+    for (auto &[reader, read] : stack.reads) {
       written.write(reader, DataFlowEdge{read.slices}, layer);
+      touch(reader);
+    }
     stack.now = layer;
   }
   void write(Carried &value, const Sharding &sharding) {
     written.write(value.loop, value.edge, sharding);
+    touch(value.loop);
     value.now = sharding;
   }
 
@@ -353,14 +381,39 @@ private:
   void keepIfLess(llvm::function_ref<void()> change) {
     std::vector<Sharding> was;
     forEach([&](const HandedOn &value) { was.push_back(value.now); });
-    BlockDecisions known = decisions;
     change();
-    if (double needed = price().time; needed < least * (1 - 1e-9)) {
-      least = needed;
-      return;
+    if (!isLess())
+      writeAll(was);
+    for (PricedLoop &loop : loops)
+      loop.touched = false;
+  }
+
+  /// Prices the loops that are written otherwise, one by one, for as long as all of them may still take less
+  /// than `least`.
+  bool isLess() {
+    double total = allEndsTime();
+    for (const PricedLoop &loop : loops)
+      total += loop.touched ? loop.free : loop.time;
+    const double most = least * (1 - 1e-9);
+    BlockDecisions decided;
+    SmallVector<double, 4> times;
+    for (const PricedLoop &loop : loops) {
+      times.push_back(loop.time);
+      if (!loop.touched)
+        continue;
+      if (total >= most)
+        return false;
+      total -= loop.free;
+      total += times.back() = priceOf(loop.loop, facts(), decided, /*widen=*/false, most - total).time;
     }
-    writeAll(was);
-    decisions = std::move(known);
+    if (!(total < most))
+      return false;
+    least = total;
+    for (auto [loop, time] : llvm::zip(loops, times))
+      loop.time = time;
+    for (auto &[op, decision] : decided)
+      decisions[op] = std::move(decision);
+    return true;
   }
 
   void writeAll(ArrayRef<Sharding> shardings) {
@@ -402,9 +455,29 @@ private:
       chosen.push_back(value.now);
       first.push_back(value.first);
     });
-    const BlockPrice after = price(/*widen=*/true);
+    for (PricedLoop &loop : loops)
+      loop.touched = false;
+    BlockPrice after, otherwise;
+    std::vector<BlockPrice> prices;
+    auto add = [](BlockPrice &total, const BlockPrice &price) {
+      total.time += price.time;
+      total.sent += price.sent;
+    };
+    auto priceWidely = [&](const PricedLoop &loop) {
+      BlockDecisions decided;
+      return priceOf(loop.loop, facts(), decided, /*widen=*/true);
+    };
+    auto addEnds = [&](BlockPrice &total) {
+      const double ends = allEndsTime();
+      add(total, {ends, ends});
+    };
+    for (const PricedLoop &loop : loops)
+      add(after, prices.emplace_back(priceWidely(loop)));
+    addEnds(after);
     writeAll(first);
-    const BlockPrice otherwise = price(/*widen=*/true);
+    for (auto [loop, price] : llvm::zip(loops, prices))
+      add(otherwise, loop.touched ? priceWidely(loop) : price);
+    addEnds(otherwise);
     if (after.time >= otherwise.time * (1 - 1e-9) || after.sent >= otherwise.sent * (1 - kLittle))
       return false;
     writeAll(chosen);
@@ -414,7 +487,7 @@ private:
   }
 
   DataFlowOpInterface maker;
-  SmallVector<DataFlowOpInterface> loops; ///< it, and those that read its stacks
+  SmallVector<PricedLoop, 4> loops; ///< it, and those that read its stacks
   const ShardingAttributes &written;
   ReshardCosts &costs;
   std::vector<Stack> stacks;
