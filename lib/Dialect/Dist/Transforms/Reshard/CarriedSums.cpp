@@ -2,6 +2,7 @@
 #include "Reshard/CarriedSums.h"
 #include "Explain.h"
 #include "Loops.h"
+#include "Reshard/LoopPrices.h"
 
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -11,57 +12,12 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
 namespace {
-/// What the bodies of loops take, as they are written.
-class LoopPrices {
-public:
-  LoopPrices(const ShardingAttributes &written, ReshardCosts &costs)
-      : costs(costs), facts{[&written](Value value) { return written.of(value); },
-                            [&written](OpResult result) { return written.of(result); },
-                            [&written](Operation *op) { return written.outsideNeeds(op); }} {}
-
-  /// Of all iterations.
-  BlockPrice price(DataFlowOpInterface loop) {
-    BlockPrice total;
-    forEachBody(loop, [&](BlockPricer &pricer, double times) {
-      const BlockPrice &price = pricer.price();
-      total.time += times * price.time;
-      total.sent += times * price.sent;
-    });
-    return total;
-  }
-
-  /// Seconds; infinite if they are `below` or more as far as a first look shows.
-  double timeBelow(DataFlowOpInterface loop, double below) {
-    double total = 0;
-    forEachBody(loop, [&](BlockPricer &pricer, double times) {
-      if (total < below)
-        total += times * pricer.timeBelow((below - total) / times);
-    });
-    return total < below ? total : std::numeric_limits<double>::infinity();
-  }
-
-  const BlockFacts &allFacts() const { return facts; }
-
-private:
-  template <typename Visit> void forEachBody(DataFlowOpInterface loop, Visit visit) {
-    for (Region &region : loop->getRegions())
-      for (Block &block : region)
-        visit(pricers.try_emplace(&block, block, facts, costs).first->second,
-              double(loop.getExecutions(region.getRegionNumber())));
-  }
-
-  ReshardCosts &costs;
-  BlockFacts facts;
-  std::map<Block *, BlockPricer> pricers;
-};
-
 class LoopChooser {
 public:
   LoopChooser(DataFlowOpInterface flow, const ShardingAttributes &written, ReshardCosts &costs,
@@ -288,7 +244,7 @@ private:
         writeOne(member, axes);
     };
     // The loop, and those that return stacks; each with how often it runs in one run of the other.
-    SmallVector<std::pair<DataFlowOpInterface, double>, 4> loops = {{flow, 1}};
+    SmallVector<LoopPrices::LoopTimes, 4> loops = {{flow, 1}};
     for (const Member &member : members)
       for (const Feeder &feeder : member.feeders)
         if (llvm::none_of(loops, [&](const auto &known) { return known.first == feeder.loop; }))
@@ -313,18 +269,8 @@ private:
       }
       return total;
     };
-    // At first at a look, then one by one in full, for as long as all may still take less than `most`.
     auto mayBeLess = [&](double most, bool inside) {
-      double total = allEndsTime();
-      SmallVector<double, 4> looks;
-      for (auto [loop, times] : loopsOf(inside))
-        if (total += looks.emplace_back(times * prices.timeBelow(loop, (most - total) / times));
-            !(total < most))
-          return false;
-      for (auto [one, look] : llvm::zip(loopsOf(inside), looks))
-        if (total += one.second *prices.price(one.first).time - look; !(total < most))
-          return false;
-      return true;
+      return prices.mayBeLess(loopsOf(inside), allEndsTime(), most);
     };
     const double closed = priceAll(/*inside=*/true).time;
     const AxisList *best = nullptr;

@@ -455,29 +455,23 @@ private:
       chosen.push_back(value.now);
       first.push_back(value.first);
     });
-    for (PricedLoop &loop : loops)
-      loop.touched = false;
-    BlockPrice after, otherwise;
-    std::vector<BlockPrice> prices;
-    auto add = [](BlockPrice &total, const BlockPrice &price) {
-      total.time += price.time;
-      total.sent += price.sent;
-    };
-    auto priceWidely = [&](const PricedLoop &loop) {
-      BlockDecisions decided;
-      return priceOf(loop.loop, facts(), decided, /*widen=*/true);
-    };
-    auto addEnds = [&](BlockPrice &total) {
+    SmallVector<BlockPrice, 4> prices(loops.size());
+    auto priceWidely = [&](bool all) {
       const double ends = allEndsTime();
-      add(total, {ends, ends});
+      BlockPrice total = {ends, ends};
+      for (auto [loop, price] : llvm::zip(loops, prices)) {
+        BlockDecisions decided;
+        if (all || loop.touched)
+          price = priceOf(loop.loop, facts(), decided, /*widen=*/true);
+        loop.touched = false;
+        total.time += price.time;
+        total.sent += price.sent;
+      }
+      return total;
     };
-    for (const PricedLoop &loop : loops)
-      add(after, prices.emplace_back(priceWidely(loop)));
-    addEnds(after);
+    const BlockPrice after = priceWidely(/*all=*/true);
     writeAll(first);
-    for (auto [loop, price] : llvm::zip(loops, prices))
-      add(otherwise, loop.touched ? priceWidely(loop) : price);
-    addEnds(otherwise);
+    const BlockPrice otherwise = priceWidely(/*all=*/false);
     if (after.time >= otherwise.time * (1 - 1e-9) || after.sent >= otherwise.sent * (1 - kLittle))
       return false;
     writeAll(chosen);
