@@ -47,6 +47,16 @@ void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, Re
   if (!option.unpriced)
     return;
   option.unpriced = false;
+  llvm::SmallVector<int, 8> ends;
+  for (const auto &list : {option.operands, option.results})
+    for (const Sharding &sharding : list)
+      ends.push_back(costs.numberOf(sharding));
+  const std::string &name = op.decomposition->name;
+  if (!name.empty())
+    if (double known = costs.kept(name, ends); known >= 0) {
+      option.workTime += known;
+      return;
+    }
   PlacementProgram inner = op.decomposition->program;
   for (auto [value, sharding] : llvm::zip(op.decomposition->operands, option.operands))
     inner.values[value].sharding = sharding;
@@ -58,4 +68,6 @@ void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, Re
   for (const PlacementDecision &placed : decision.ops)
     decision.time -= placed.workTime;
   option.workTime += decision.time;
+  if (!name.empty())
+    costs.kept(name, ends) = decision.time;
 }

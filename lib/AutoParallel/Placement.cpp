@@ -14,9 +14,9 @@
 
 using namespace tessera;
 
-/// States of views that are looked at. What beats a plain plan is found soon, most of it at once, and a
-/// search that finds nothing is one of most.
-static constexpr int kMostDetours = 100;
+/// States of views that are looked at before one plan is found that beats the plain one: most are found at
+/// once, and most searches find none.
+static constexpr int kMostInVain = 40;
 
 std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const Mesh &mesh,
                                                    llvm::ArrayRef<int64_t> shape, double elementBytes,
@@ -37,7 +37,7 @@ std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const
     return plain;
   options.below = cost;
   options.strided = options.jointAllToAll = true;
-  options.maxExpansions = kMostDetours;
+  options.maxInVain = kMostInVain;
   auto strided = planReshard(mesh, shape, from, to, options);
   if (!strided || timeOf(*strided) >= timeOf(*plain) * (1 - 1e-9) || !asCollectives(shape, from, *strided))
     return plain;
@@ -103,6 +103,12 @@ int ReshardCosts::numberOf(const Sharding &sharding) {
   if (made)
     ends.emplace_back(mesh, sharding);
   return it->second;
+}
+
+double &ReshardCosts::kept(llvm::StringRef name, llvm::ArrayRef<int> ends) {
+  Key wanted = {names.try_emplace(name, int(names.size())).first->second};
+  wanted.append(ends.begin(), ends.end());
+  return times.try_emplace(std::move(wanted), -1).first->second;
 }
 
 const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, double elementBytes,

@@ -65,6 +65,7 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
   std::unordered_map<State, int, StateHash> best;
   std::priority_queue<Entry> open;
   double bestGoal = std::isfinite(problem.options.below) ? problem.options.below : -1;
+  bool found = false;
   auto reach = [&](State state, double cost, int parent, StepKind kind, double received, double messages,
                    double sent) {
     if (bestGoal >= 0 && cost >= bestGoal)
@@ -74,8 +75,10 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
     if (!isNew && nodes[it->second].cost <= cost)
       return;
     double bound = isNew ? costLeft(problem, it->first) : nodes[it->second].bound;
-    if (it->first == problem.goal)
+    if (it->first == problem.goal) {
       bestGoal = cost;
+      found = true;
+    }
     it->second = index;
     nodes.push_back({&it->first, cost, bound, parent, kind, received, messages, sent});
     if (bestGoal >= 0 && cost + bound > bestGoal)
@@ -98,7 +101,8 @@ std::optional<std::vector<Move>> reshard::search(const Problem &problem, bool li
     }
     // What takes time is looking at steps, some hundreds from states of many digits.
     constexpr int kSteps = 60;
-    if (++expanded > problem.options.maxExpansions || steps > kSteps * problem.options.maxExpansions)
+    if (++expanded > problem.options.maxExpansions || steps > kSteps * problem.options.maxExpansions ||
+        (!found && expanded > problem.options.maxInVain))
       break;
     for (Move &move : movesFrom(problem, state, limitMemory)) {
       ++steps;

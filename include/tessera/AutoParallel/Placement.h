@@ -15,6 +15,7 @@
 #include "tessera/AutoParallel/ReshardPlanner.h"
 
 #include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <optional>
 #include <unordered_map>
@@ -91,6 +92,10 @@ public:
   int numberOf(const Sharding &sharding);
   Known known(int tensor, int from, int to);
 
+  /// Seconds of what is made of many reshards, by a name and the numbers of shardings at its ends: for
+  /// whoever works them out to keep; below 0 until then.
+  double &kept(llvm::StringRef name, llvm::ArrayRef<int> ends);
+
   const Mesh mesh;
   const Machine machine;
 
@@ -118,6 +123,8 @@ private:
   std::vector<Tensor> tensors;
   std::vector<ReshardEnd> ends; ///< of shardings
   std::unordered_map<ReshardId, Entry, ReshardIdHash> entries;
+  llvm::StringMap<int> names;
+  std::unordered_map<Key, double, KeyHash> times; ///< by name and ends
 };
 
 /// The plan that the compiler emits for a reshard: cheapest for this machine, by the compiler's collectives.

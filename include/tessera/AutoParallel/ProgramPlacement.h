@@ -62,6 +62,7 @@ struct Decomposition {
   llvm::SmallVector<int, 2> factors;           ///< of the op's rule, of kind need-replication
   PlacementProgram program;                    ///< its operands are fixed values, in any sharding
   llvm::SmallVector<int, 4> operands, results; ///< values of the program
+  std::string name; ///< the same for programs that are alike, whose times are then known; empty: of no other
 };
 
 /// For `leastGain`: what a compiler takes. In pieces ops stream less memory, but take more messages.

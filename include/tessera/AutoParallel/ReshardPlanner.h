@@ -88,6 +88,8 @@ struct ReshardOptions {
   double latency = 0;
   /// States expanded at most, each search; then the best plan found so far is taken.
   int maxExpansions = 300;
+  /// The same for as long as no plan is found.
+  int maxInVain = std::numeric_limits<int>::max();
   /// Only a plan that costs less is wanted, and only within the memory of source and target; none is returned
   /// if none is found.
   double below = std::numeric_limits<double>::infinity();

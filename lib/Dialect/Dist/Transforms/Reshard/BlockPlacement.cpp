@@ -136,6 +136,14 @@ private:
       made->results.push_back(inner.idOf(result));
     made->factors = op.getDecomposableFactors();
     made->program = std::move(inner.program);
+    // The op says what is written out, but for how much of a value travels.
+    llvm::raw_string_ostream name(made->name);
+    name << op->getName() << op->getPropertiesAsAttribute();
+    for (const ProgramValue &value : made->program.values) {
+      llvm::interleave(value.shape, name << ' ', "x");
+      name << ':' << value.elementBytes << ':' << value.plainBytes << ':' << value.chosen.dim << ':'
+           << value.chosen.share;
+    }
     return made;
   }
 
