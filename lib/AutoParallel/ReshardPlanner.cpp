@@ -277,9 +277,11 @@ void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Shardi
     ReshardOptions wider = options;
     wider.below = costOf(best, options) - 1e-9;
     wider.maxExpansions /= 2;
+    digits = 0;
     for (Refine refine : {Refine::None, Refine::Common})
       if (auto problem = makeProblem(mesh, shape, from, to, wider, refine, /*wide=*/true);
-          problem && problem->digits.size() <= kWideDigits) {
+          problem && problem->digits.size() <= kWideDigits && problem->digits.size() != digits) {
+        digits = problem->digits.size();
         if (auto moves = search(*problem, /*limitMemory=*/true)) {
           best = std::move(*moves);
           bestProblem = std::move(problem);
