@@ -6,6 +6,7 @@
 #include "ProgramOptions.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 #include <algorithm>
 #include <cmath>
@@ -225,23 +226,82 @@ private:
         }
   }
 
-  /// Runs the group's ops so; its seconds, infinite where an op cannot.
-  double take(const MoveGroup &group, const Assignment &assignment, bool open) {
+  /// Runs op `i` of the group so; whether it can.
+  bool takeOne(const MoveGroup &group, size_t i, const Assignment &assignment, bool open) {
+    llvm::ArrayRef<int> dimensions = group.dimensions[i];
+    llvm::SmallVector<AxisList, 8> axes(dimensions.size());
+    for (auto [list, dimension] : llvm::zip(axes, dimensions))
+      if (dimension >= 0) {
+        for (int axis : assignment[size_t(dimension)])
+          list.push_back(group.axes[size_t(axis)]);
+        mergeAdjacent(list);
+      }
+    const Numbered *option = optionOf(group.ops[i], axes, open);
+    if (option)
+      now[size_t(group.ops[i])] = option;
+    return option;
+  }
+
+  /// A plan of the group, and what it takes: others differ in little from it.
+  struct Base {
+    Assignment assignment;
+    std::vector<const Numbered *> options; ///< of the group's ops; empty: not known, or impossible
+    std::vector<double> times;             ///< of values of the program that the group has
+    double time = 0;
+  };
+
+  /// Runs the group's ops so; its seconds, infinite where an op cannot. Ops whose axes are those of `base`,
+  /// and that read no sum that is another, run as they do there.
+  double take(const MoveGroup &group, const Assignment &assignment, bool open, const Base *base = nullptr) {
     left -= int64_t(group.ops.size());
-    for (auto [op, dimensions] : llvm::zip(group.ops, group.dimensions)) {
-      llvm::SmallVector<AxisList, 8> axes(dimensions.size());
-      for (auto [list, dimension] : llvm::zip(axes, dimensions))
-        if (dimension >= 0) {
-          for (int axis : assignment[size_t(dimension)])
-            list.push_back(group.axes[size_t(axis)]);
-          mergeAdjacent(list);
-        }
-      const Numbered *option = optionOf(op, axes, open);
-      if (!option)
-        return kInfinity;
-      now[size_t(op)] = option;
+    if (!base || base->options.empty()) {
+      for (size_t i = 0; i < group.ops.size(); ++i)
+        if (!takeOne(group, i, assignment, open))
+          return kInfinity;
+      return timeOf(group.ops, group.values);
     }
-    return timeOf(group.ops, group.values);
+    llvm::SmallBitVector moved(unsigned(assignment.size()));
+    for (size_t d = 0; d < assignment.size(); ++d)
+      moved[unsigned(d)] = assignment[d] != base->assignment[d];
+    for (auto [op, option] : llvm::zip(group.ops, base->options))
+      now[size_t(op)] = option;
+    double time = base->time;
+    touched.assign(program.values.size(), false);
+    for (size_t i = 0; i < group.ops.size(); ++i) {
+      const int op = group.ops[i];
+      const ProgramOp &info = program.ops[size_t(op)];
+      if (llvm::none_of(group.dimensions[i], [&](int d) { return d >= 0 && moved[unsigned(d)]; }) &&
+          !(open && llvm::any_of(info.operands, [&](int value) { return touched[size_t(value)]; })))
+        continue;
+      if (!takeOne(group, i, assignment, open))
+        return kInfinity;
+      const Numbered *option = now[size_t(op)];
+      if (option == base->options[i])
+        continue;
+      time += option->option.workTime - base->options[i]->option.workTime;
+      for (const auto &list : {info.operands, info.results})
+        for (int value : list)
+          touched[size_t(value)] = true;
+    }
+    for (int value : group.values)
+      if (touched[size_t(value)])
+        time += timeOf(value) - base->times[size_t(value)];
+    return time;
+  }
+
+  Base baseOf(const MoveGroup &group, const Assignment &assignment, bool open) {
+    Base base{assignment};
+    std::vector<const Numbered *> before = now;
+    base.time = take(group, assignment, open);
+    if (std::isfinite(base.time)) {
+      for (int op : group.ops)
+        base.options.push_back(now[size_t(op)]);
+      base.times.resize(program.values.size());
+      for (int value : group.values)
+        base.times[size_t(value)] = timeOf(value);
+    }
+    now = std::move(before);
+    return base;
   }
 
   struct Found {
@@ -250,8 +310,9 @@ private:
     bool open = true;
   };
 
-  /// Both with sums left open and with sums closed. `to`: the best so far.
-  void tryOut(const MoveGroup &group, const Assignment &assignment, Found &to) {
+  /// Both with sums left open and with sums closed. `to`: the best so far; `bases`: closed, open, or none.
+  void tryOut(const MoveGroup &group, const Assignment &assignment, Found &to,
+              llvm::ArrayRef<Base> bases = {}) {
     for (auto [size, list] : llvm::zip(group.sizes, assignment)) {
       int64_t shards = 1;
       for (int axis : list)
@@ -261,7 +322,7 @@ private:
     }
     auto before = now;
     for (bool open : {true, false}) {
-      double time = take(group, assignment, open);
+      double time = take(group, assignment, open, bases.empty() ? nullptr : &bases[open]);
       if (time < to.time * (1 - kNothing))
         to = {time, assignment, open};
       bool sums = llvm::any_of(group.values, [&](int value) { return !madeOf(value).partial.empty(); });
@@ -289,7 +350,9 @@ private:
   void descend(const MoveGroup &group, Found &to) {
     while (left > 0) {
       Found best = to;
-      auto attempt = [&](const Assignment &assignment) { tryOut(group, assignment, best); };
+      const Base bases[] = {baseOf(group, to.assignment, /*open=*/false),
+                            baseOf(group, to.assignment, /*open=*/true)};
+      auto attempt = [&](const Assignment &assignment) { tryOut(group, assignment, best, bases); };
       for (int axis = 0; axis < int(group.axes.size()); ++axis)
         for (size_t d = 0; d < group.sizes.size() && left > 0; ++d) {
           Assignment without = to.assignment;
@@ -411,6 +474,7 @@ private:
   std::vector<llvm::SmallVector<int, 2>> always; ///< of values: what outside needs
   std::deque<Numbered> kept;
   std::vector<const Numbered *> now; ///< of each op
+  std::vector<bool> touched;         ///< values, where the last plan differed from the one it was compared to
   llvm::SmallVector<int64_t, 24> key;
   std::unordered_map<llvm::SmallVector<int64_t, 24>, const Numbered *, KeyHash> known;
 };
