@@ -48,7 +48,7 @@ GatheredBlocks CpuWeightLayout::gathered(const Shape &pieces) const {
 }
 
 Buffer CpuDevice::allocate(size_t bytes, const std::string &what, MemoryUse use) {
-  Memory memory(bytes, what, /*dense=*/use == MemoryUse::Weights);
+  Memory memory(bytes, what, /*isRead=*/use == MemoryUse::Weights);
   return Buffer(*this, memory.release(), bytes);
 }
 

@@ -12,9 +12,9 @@ namespace tessera::runtime {
 class Memory {
 public:
   Memory() = default;
-  // Throws Error naming `what` if the system has not that much. Dense: all of it will be used, so the
-  // machine has to have it, and read in long streams; large pages are asked for.
-  Memory(size_t bytes, const std::string &what, bool dense = false);
+  // Throws Error naming `what` if the system has not that much, or this process would hold more in all of
+  // these objects than the machine has for it. Is read: in long streams, so large pages are asked for.
+  Memory(size_t bytes, const std::string &what, bool isRead = false);
   ~Memory();
   Memory(Memory &&other) noexcept : data_(other.data_), bytes_(other.bytes_) {
     other.data_ = nullptr, other.bytes_ = 0;
@@ -35,8 +35,12 @@ private:
   size_t bytes_ = 0;
 };
 
-// The machine's memory and swap space.
+// What this process may have: the machine's memory, or what its control groups have of it if that is less,
+// and swap space.
 size_t machineBytes();
+// The least limit of memory of the groups that `groups` (/proc/self/cgroup) names below `root`, and of those
+// that they are in; SIZE_MAX: none.
+size_t groupBytes(const std::string &groups, const std::string &root);
 
 // Resident memory of this process, of all its ranks and of files that are mapped; -1: the system does not
 // say.
