@@ -60,11 +60,34 @@ static const io::TensorInfo *findTensor(const io::ModelFile &file, const WeightT
   return tensor;
 }
 
-/// Both are stored alike, byte by byte. Reads them up to the first difference.
-static bool sameNumbers(const io::TensorInfo &a, const io::TensorInfo &b) {
-  if (a.dtype != b.dtype || a.shape != b.shape || !a.data || !b.data)
+/// Types that float32 holds exactly.
+static bool sameWidened(const io::TensorInfo &a, const io::TensorInfo &b) {
+  auto isExact = [](io::DType type) {
+    return type == io::DType::F32 || type == io::DType::F16 || type == io::DType::BF16;
+  };
+  if (!isExact(a.dtype) || !isExact(b.dtype))
     return false;
-  bool same = std::memcmp(a.data, b.data, a.bytes) == 0;
+  constexpr int64_t kAtOnce = 1 << 16;
+  std::vector<float> ofA(kAtOnce), ofB(kAtOnce);
+  for (int64_t at = 0; at < a.elements; at += kAtOnce) {
+    const int64_t count = std::min(kAtOnce, a.elements - at);
+    auto widen = [&](const io::TensorInfo &tensor, std::vector<float> &values) {
+      io::traits(tensor.dtype).widen(tensor.data + io::bytesOf(tensor.dtype, at), count, values.data());
+    };
+    widen(a, ofA);
+    widen(b, ofB);
+    if (std::memcmp(ofA.data(), ofB.data(), size_t(count) * sizeof(float)) != 0)
+      return false;
+  }
+  return true;
+}
+
+/// The bits of all elements are the same, in float32 if they are stored in two types. Reads them up to the
+/// first difference.
+static bool sameNumbers(const io::TensorInfo &a, const io::TensorInfo &b) {
+  if (a.shape != b.shape || !a.data || !b.data)
+    return false;
+  bool same = a.dtype == b.dtype ? std::memcmp(a.data, b.data, a.bytes) == 0 : sameWidened(a, b);
   io::ModelFile::release(a);
   io::ModelFile::release(b);
   return same;
@@ -132,13 +155,18 @@ static Result<Described> describeHuggingFace(const io::ModelFile &file) {
   for (const JsonSettings *read : {&settings, &whole})
     if (read->failure())
       return *read->failure();
-  // The files decide, whatever config.json says: a checkpoint without a head shares the embedding's weight,
-  // and one whose head is no copy of that has a head of its own (as transformers 5 reads it).
+  // A head that is no copy of the embedding counts as one of its own, whatever config.json says, as
+  // transformers 5 reads it. Where there is none and it is not tied, transformers would make one up.
   const WeightTable &names = d.spelling->weights;
   if (const WeightName *head = names.find("unembedding"); file.hasWeights() && head) {
     const io::TensorInfo *own = file.find(head->tensor), *table = findTensor(file, names, "embedding");
-    if (!own || (table && d.config.tiedHead))
-      d.config.tiedHead = !own || sameNumbers(*own, *table);
+    if (!own && !d.config.tiedHead)
+      return Failure{"cannot use weights", file.path() + ", tensor " + head->tensor.str(),
+                     "it is missing, and tie_word_embeddings in config.json is false or left out, so the "
+                     "embedding is not in its place",
+                     "fetch all files of the model, or set tie_word_embeddings to true if it was trained so"};
+    if (own && table && d.config.tiedHead)
+      d.config.tiedHead = sameNumbers(*own, *table);
   }
   return d;
 }
@@ -168,7 +196,7 @@ static Result<Described> describeGguf(const io::ModelFile &file) {
 static Result<int64_t> sequenceLength(const ImportOptions &options, const ModelConfig &config,
                                       const io::ModelFile &file) {
   if (options.batch < 1)
-    return Failure{"cannot build program", "--batch", "must be at least 1", ""};
+    return Failure{"cannot build program", "--batch", "must be at least 1", "leave the flag out for one row"};
   if (options.maxSeqLen == 0)
     return std::min<int64_t>(2048, config.maxPositions);
   if (options.maxSeqLen < 0 || options.maxSeqLen > config.maxPositions)
@@ -245,7 +273,7 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
   if (!described)
     return described.takeFailure();
   // The executable reads them when it starts: too late for whoever compiled it.
-  if (Result<std::vector<int32_t>> ends = text::endTokens(file); !ends)
+  if (Result<std::vector<int32_t>> ends = text::endTokens(file, described->config.vocab); !ends)
     return ends.takeFailure();
   stretchContext(described->config);
   if (options.cutsAlongBlocks)

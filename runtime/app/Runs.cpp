@@ -108,7 +108,8 @@ ModelTexts readTexts(Models &models, const Manifest &manifest, bool isNeeded) {
   }
   // Without a tokenizer too: ids end where the model says.
   if (texts.endTokens.empty())
-    texts.endTokens = take(text::endTokens(*texts.file));
+    texts.endTokens =
+        take(text::endTokens(*texts.file, manifest.generate ? manifest.generate->vocab : INT64_MAX));
   try {
     texts.tokenizer = take(text::Tokenizer::load(*texts.file));
   } catch (const Error &e) {

@@ -82,7 +82,7 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
   return {};
 }
 
-// model.safetensors, or the shards that an index names; none at all is fine.
+// model.safetensors, or the shards that an index names; none at all, in no format, is fine.
 static Status readWeights(const DirectoryFiles &directory, DirectoryContents &contents) {
   Result<std::shared_ptr<MappedFile>> whole = directory.open("model.safetensors");
   if (!whole)
@@ -105,6 +105,19 @@ static Status readWeights(const DirectoryFiles &directory, DirectoryContents &co
   if (!stray.empty())
     return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + indexName,
                    "fetch that file too"};
+  // Weights of other frameworks and of Python's pickle, in place of ours.
+  const std::string other = directory.findName([](std::string_view name) {
+    auto is = [&](std::string_view begin, std::string_view end) {
+      return name.rfind(begin, 0) == 0 && endsWith(name, end);
+    };
+    return is("pytorch_model", ".bin") || is("consolidated.", ".pth") || is("tf_model", ".h5") ||
+           is("flax_model", ".msgpack");
+  });
+  if (!other.empty())
+    return Failure{
+        cannotReadModel, directory.where,
+        "its weights are in " + other + ", which is not read, and there is no model.safetensors",
+        "convert them to safetensors (transformers' save_pretrained writes that), or fetch them so"};
   return {};
 }
 

@@ -138,6 +138,11 @@ WEIGHTS = [
     ("weights that are a pipe", instead("model.safetensors", os.mkfifo), "both",
      "cannot read model (.../model.safetensors): not a regular file; give a Hugging Face directory or a .gguf file"),
 ]
+OTHER_FORMATS = [
+    (f"weights in {name} alone", lambda folder, name=name: os.rename(os.path.join(folder, "model.safetensors"), os.path.join(folder, name)), "both",
+     f"cannot read model (...): its weights are in {name}, which is not read, and there is no model.safetensors; convert them to safetensors (transformers' save_pretrained writes that), or fetch them so")
+    for name in ("pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "consolidated.00.pth", "tf_model.h5", "flax_model.msgpack")]
+OTHER_FORMATS.append(("weights of PyTorch beside ours", file("pytorch_model.bin", b"pickle"), "both", None))
 INDEX = [
     ("an index that is a number", index(5), "both",
      'cannot read model (.../model.safetensors.index.json): it has no "weight_map"; is the file whole? fetch it again'),
@@ -219,6 +224,13 @@ CONFIG = [
      "cannot read model (.../config.json, eos_token_id): the end token is not a token id or a list of them; correct that file"),
     ("end tokens that are none", config(eos_token_id=[0, None]), "both",
      "cannot read model (.../config.json, eos_token_id): the end token is not a token id or a list of them; correct that file"),
+    ("an end token behind the last", config(eos_token_id=[0, 389]), "compile",
+     "cannot read model (.../config.json, eos_token_id): end token 389 is none of the model's 389 tokens; correct that file, or take the files of one model"),
+    ("an end token that is the last", config(eos_token_id=388), "compile", None),
+    ("settings of generation with an end token behind the last", file("generation_config.json", {"eos_token_id": 50256}), "compile",
+     "cannot read model (.../generation_config.json, eos_token_id): end token 50256 is none of the model's 389 tokens; correct that file, or take the files of one model"),
+    ("a head that is nowhere", config(tie_word_embeddings=False), "compile",
+     "cannot use weights (..., tensor lm_head.weight): it is missing, and tie_word_embeddings in config.json is false or left out, so the embedding is not in its place; fetch all files of the model, or set tie_word_embeddings to true if it was trained so"),
     ("settings of generation that end early", file("generation_config.json", b'{"eos_token_id": 2'), "both",
      "cannot read JSON (.../generation_config.json): not valid JSON: parse error at line 1, column 19: syntax error while parsing object - unexpected end of input; is the file whole?"),
     ("settings of generation of no bytes", file("generation_config.json", b""), "both",
@@ -365,4 +377,4 @@ GGUF = [
     ("tokens that are numbers", replaced(key("tokenizer.ggml.tokens") + struct.pack("<II", 9, 8), key("tokenizer.ggml.tokens") + struct.pack("<II", 9, 10)), "both",
      "cannot read model (...gguf, the metadata): the file ends inside it; is the file whole? fetch it again"),
 ]
-FOLDERS = WEIGHTS + INDEX + CONFIG + TOKENIZERS + TEMPLATES
+FOLDERS = WEIGHTS + OTHER_FORMATS + INDEX + CONFIG + TOKENIZERS + TEMPLATES

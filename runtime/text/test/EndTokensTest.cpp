@@ -45,6 +45,29 @@ TEST_F(EndTokens, AnythingElseIsRefused) {
   }
 }
 
+// An id of the padding, behind the last that has a text, is one of the model's.
+TEST_F(EndTokens, TheVocabularyHasThem) {
+  write("config.json", R"({"eos_token_id": [2, 999]})");
+  auto model = io::ModelFile::open(folder);
+  ASSERT_TRUE(model);
+  EXPECT_EQ(*endTokens(**model, 1000), (std::vector<int32_t>{2, 999}));
+  auto outside = endTokens(**model, 999);
+  ASSERT_FALSE(outside);
+  EXPECT_NE(outside.failure().message().find(
+                "config.json, eos_token_id): end token 999 is none of the model's 999"),
+            std::string::npos)
+      << outside.failure().message();
+  GgufBytes file;
+  file.value("tokenizer.ggml.eot_token_id", 4, raw(uint32_t(7)));
+  model = io::ModelFile::open(write("m.gguf", file.bytes()));
+  ASSERT_TRUE(model);
+  EXPECT_TRUE(endTokens(**model, 8));
+  outside = endTokens(**model, 7);
+  ASSERT_FALSE(outside);
+  EXPECT_NE(outside.failure().message().find("tokenizer.ggml.eot_token_id): end token 7 "), std::string::npos)
+      << outside.failure().message();
+}
+
 TEST_F(EndTokens, GgufNamesThem) {
   GgufBytes file;
   file.value("tokenizer.ggml.eos_token_id", 4, raw(uint32_t(2)));

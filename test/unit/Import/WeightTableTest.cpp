@@ -162,7 +162,9 @@ struct TinyFile {
                                                         {"ln_f.bias", {4}}};
   io::DType dtype = io::DType::F32;
   std::string prefix;
-  double head = 0;             // each number of lm_head.weight, if the file has one
+  double head = 0;  // each number of lm_head.weight, if the file has one
+  double other = 0; // each number of the other tensors
+  std::optional<io::DType> headType;
   mutable std::string program; // what was imported
 
   static json config() {
@@ -173,14 +175,25 @@ struct TinyFile {
             {"n_positions", 8},
             {"vocab_size", 5}};
   }
+  /// 256 elements of `type`, as a file has them.
+  static std::vector<char> filled(io::DType type, double number) {
+    std::vector<char> bytes(256 * 8);
+    if (auto narrow = io::traits(type).narrow)
+      narrow(std::vector<float>(256, float(number)).data(), 256, bytes.data());
+    return bytes;
+  }
+
   /// "" if accepted.
   std::string import(const json &settings = config()) const {
     TempModel directory(settings);
-    std::vector<double> zeros(1024), heads(1024, head);
+    const io::DType headAs = headType.value_or(dtype);
+    std::vector<char> others = filled(dtype, other), heads = filled(headAs, head);
     std::vector<io::TensorToWrite> tensors;
     for (const auto &[name, shape] : shapes)
-      tensors.push_back({(name == "lm_head.weight" ? "" : prefix) + name, dtype, shape,
-                         name == "lm_head.weight" ? heads.data() : zeros.data()});
+      if (name == "lm_head.weight")
+        tensors.push_back({name, headAs, shape, heads.data()});
+      else
+        tensors.push_back({prefix + name, dtype, shape, others.data()});
     Status written = io::writeSafetensors(directory.path() + "/model.safetensors", tensors);
     EXPECT_TRUE(bool(written));
     mlir::MLIRContext context;
@@ -223,6 +236,22 @@ TEST(CheckTensors, AHeadThatIsNoCopyOfTheEmbeddingIsReadWhateverIsSaidOfATie) {
   }
 }
 
+// 0.1 is another number in each type, and 0.5 is not.
+TEST(CheckTensors, ACopyOfTheEmbeddingInAnotherTypeIsOneIfNoBitDiffers) {
+  TinyFile file;
+  file.shapes["lm_head.weight"] = {5, 4};
+  for (io::DType type : {io::DType::F32, io::DType::F16, io::DType::BF16})
+    for (io::DType other : {io::DType::F32, io::DType::F16, io::DType::BF16})
+      for (double number : {0.5, 0.1}) {
+        file.dtype = type;
+        file.headType = other;
+        file.head = file.other = number;
+        EXPECT_EQ(file.import(), "");
+        const bool isCopy = number == 0.5 || type == other;
+        EXPECT_EQ(file.program.find("lm_head.weight") == std::string::npos, isCopy) << file.program;
+      }
+}
+
 TEST(CheckTensors, MissingTensor) {
   TinyFile file;
   file.shapes.erase("h.0.mlp.c_fc.bias");
@@ -256,10 +285,18 @@ TEST(CheckTensors, ATypeThatHoldsNoWeights) {
   EXPECT_NE(file.import().find("I32 holds no weights"), std::string::npos) << file.import();
 }
 
-TEST(CheckTensors, UntiedHeadThatIsMissingIsTied) {
+// Only where something says so is the embedding in place of a head that is missing: the family's default
+// (GPT-2's ties), or the file.
+TEST(CheckTensors, AMissingHeadIsRefusedUnlessItIsTied) {
   json config = TinyFile::config();
-  config["tie_word_embeddings"] = false;
   EXPECT_EQ(TinyFile().import(config), "");
+  config["tie_word_embeddings"] = true;
+  EXPECT_EQ(TinyFile().import(config), "");
+  config["tie_word_embeddings"] = false;
+  std::string line = TinyFile().import(config);
+  EXPECT_NE(line.find("tensor lm_head.weight): it is missing, and tie_word_embeddings"), std::string::npos)
+      << line;
+  EXPECT_NE(line.find("; fetch all files"), std::string::npos) << line;
 }
 
 TEST(CheckTensors, TheTinyModelsAgreeWithTheirConfigs) {
