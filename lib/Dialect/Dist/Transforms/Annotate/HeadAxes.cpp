@@ -48,18 +48,25 @@ const HeadSplit &HeadAxes::split(const AxisList &axes) {
       text += ", their groups over " + axesText(split.group, mesh) + ", which copies keys and values";
     text += llvm::formatv("; {0:F0} bytes of weights and caches a rank, {1:F0} of them padding or copies",
                           split.bytesPerRank, split.bytesPerRank - split.evenBytes);
-    explainMissed(module.getLoc(), "heads", text);
+    explainMissed(module.getLoc(), kHeads, text);
   }
   return known.emplace_back(axes, std::move(split)).second;
 }
 
 LogicalResult HeadAxes::spell(ShardItems &asked, const DimNames &names) {
   std::vector<ShardItem> &items = asked.all();
-  if (llvm::is_contained(names.allNames(), "heads"))
+  SmallVector<StringRef> allNames = names.allNames();
+  if (llvm::is_contained(allNames, kHeads))
     return success();
+  auto hasHeads = [&](const std::string &value) {
+    if (value.empty())
+      return llvm::is_contained(allNames, kKvHeads);
+    auto it = subjects.dims().find(value);
+    return it != subjects.dims().end() && llvm::is_contained(it->second, kKvHeads);
+  };
   std::vector<ShardItem> groups;
   for (ShardItem &item : items) {
-    if (item.dim != "heads")
+    if (item.dim != kHeads || !hasHeads(item.value))
       continue;
     for (const ShardItem &other : items)
       if (other.dim == kKvHeads && other.value == item.value && other.axes != item.axes)

@@ -24,14 +24,16 @@ static std::optional<llvm::SmallVector<StringRef>> parts(StringRef text, char se
   if (text.trim().empty())
     return list;
   text.split(list, separator);
-  for (StringRef &part : list) {
+  for (StringRef &part : list)
     part = part.trim();
+  // Named by its neighbour: whoever reads this has been told the flag with all of its text.
+  for (auto [at, part] : llvm::enumerate(list))
     if (part.empty()) {
-      error = "empty item (" + option.str() + "=" + text.str() +
-              "): nothing stands between two separators; remove one";
+      const std::string where = at ? "behind " + inQuotes(list[at - 1]) : "at the beginning";
+      error = "empty item (" + where + " in " + option.str() + "): nothing stands there; remove the '" +
+              separator + "'";
       return std::nullopt;
     }
-  }
   return list;
 }
 

@@ -71,6 +71,11 @@ LogicalResult ShardItems::check() const {
   SmallVector<StringRef> allNames = names.allNames(), allValues;
   for (const auto &[name, dims] : subjects.dims())
     allValues.push_back(name);
+  auto dimsText = [&](SmallVector<StringRef> dims, StringRef wanted) {
+    if (llvm::is_contained(dims, kKvHeads) && !llvm::is_contained(allNames, kHeads))
+      dims.push_back(kHeads); // HeadAxes::spell
+    return listText(dims, wanted);
+  };
   for (const ShardItem &item : items) {
     auto error = [&] { return emitError(loc); };
     if (item.value.empty()) {
@@ -79,7 +84,7 @@ LogicalResult ShardItems::check() const {
                        << "'): it is another one in every value; write " << kWeights << ":" << item.text;
       if (!llvm::is_contained(allNames, item.dim))
         return error() << "unknown dimension '" << item.dim << "' (--shard item '" << item.text
-                       << "'): no value has it; the dimensions are " << listText(allNames, item.dim);
+                       << "'): no value has it; the dimensions are " << dimsText(allNames, item.dim);
       continue;
     }
     auto it = subjects.dims().find(item.value);
@@ -90,7 +95,7 @@ LogicalResult ShardItems::check() const {
     if (!llvm::is_contained(it->second, item.dim))
       return error() << "unknown dimension '" << item.dim << "' (--shard item '" << item.text
                      << "'): " << item.value << " has none of this name; its dimensions are "
-                     << listText(it->second, item.dim);
+                     << dimsText(it->second, item.dim);
   }
   return success();
 }

@@ -13,8 +13,8 @@
 
 namespace tessera::dist {
 
-/// Query heads are kv_heads x group.
-inline constexpr llvm::StringLiteral kKvHeads = "kv_heads", kGroup = "group";
+/// Query heads are kv_heads x group. Where no dimension is called `heads` that is a word of --shard for both.
+inline constexpr llvm::StringLiteral kKvHeads = "kv_heads", kGroup = "group", kHeads = "heads";
 
 inline bool overlapsAny(const AxisRef &axis, llvm::ArrayRef<AxisRef> others) {
   return llvm::any_of(others, [&](const AxisRef &other) { return axis.overlaps(other); });
