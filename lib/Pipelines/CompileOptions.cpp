@@ -318,7 +318,11 @@ Status Parser::readArgument(const opt::Arg &argument) {
 
 Result<CompileOptions> Parser::parse() {
   // `llm-compile help` like `llm-compile --help`: a model of that name would be ./help.
-  if (arguments.size() == 1 && StringRef(arguments.front()) == "help") {
+  if (!arguments.empty() && StringRef(arguments.front()) == "help") {
+    for (StringRef word : llvm::drop_begin(arguments))
+      if (!llvm::is_contained({"help", "--help", "-h"}, word))
+        return badFlag("help " + word, "help takes no further words",
+                       "see llm-compile --help; a model of that name is ./help");
     options.text = cli::helpText(compileProgramText());
     return options;
   }

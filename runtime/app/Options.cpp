@@ -235,10 +235,15 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
                 "use one of: " + commandNames() + "; see --help");
   const std::string path = argv[0], name = path.substr(path.rfind('/') + 1);
   auto isHelp = [](const std::string &word) { return word == "--help" || word == "-h"; };
-  // The word before a command is help of it, as behind it.
+  // The word before a command is help of it, as behind it; help of help is the whole.
   if (words[0] == "help" || (isHelp(words[0]) && words.size() > 1 && words[1].rfind('-', 0) != 0)) {
+    const bool isOfAll = words.size() == 1 || words[1] == "help" || isHelp(words[1]);
+    const char *of = isOfAll ? nullptr : nameOf(readCommand(words[1]));
+    if (words.size() > 2)
+      throw Error("cannot read the command line", words[2], words[0] + " takes one command",
+                  "leave the rest out; commands are: " + commandNames());
     options.command = Command::Text;
-    options.text = textOf("--help", "", name, words.size() > 1 ? nameOf(readCommand(words[1])) : nullptr);
+    options.text = textOf("--help", "", name, of);
     return options;
   }
   if (words.size() == 2 && words[1] == "help" && words[0][0] != '-') // a log of that name would be ./help

@@ -100,8 +100,9 @@ for flags, needles in [
 
 compile_error(["--mehs=tp=2"], "did you mean --mesh?")
 compile_error(["--batch"], "--batch")
-for word in ("--help", "-h", "help"):
-    expect_help([args.compiler, word], "MODEL", "--mesh=", "--compile-to=RUNG")
+for words in (["--help"], ["-h"], ["help"], ["help", "help"], ["help", "-h"]):
+    expect_help([args.compiler, *words], "MODEL", "--mesh=", "--compile-to=RUNG")
+expect_error([args.compiler, "help", "batch"], "(help batch): help takes no further words; see llm-compile --help")
 
 # No linker on the machine.
 expect_error([args.compiler, model, "-o", args.out + ".never"], "ld.lld", env={"PATH": "/nonexistent", "TESSERA_LLVM_BIN": "/nonexistent"})
@@ -110,7 +111,10 @@ def small_files():
     import signal
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-expect_error([args.compiler, model, "-o", args.out + ".never"], "file too large", preexec_fn=small_files)
+expect_error([args.compiler, model, "-o", args.out + ".never"], "file too large", "; make room there, or set TMPDIR", preexec_fn=small_files)
+# No folder for files of our own.
+for folder, hint in (("/nonexistent/tmp", "set TMPDIR to a folder that there is"), ("/dev/null", "set TMPDIR to a folder that there is")):
+    expect_error([args.compiler, model, "-o", args.out + ".never"], f"cannot write a temporary file ({folder}): ", f"; {hint}", env={**os.environ, "TMPDIR": folder})
 
 # The executable's command line.
 done = run([args.compiler, model, "--max-seq-len=32", "-o", binary])
@@ -157,8 +161,8 @@ if not {"--mesh", "--cpu", "--loss-chunks"} <= set(compiler_flags):
     failures.append(f"the compiler's flags are read as {compiler_flags}")
 for flag in compiler_flags:
     expect_error([binary, "info", flag + "=1"], f"compile it again with {flag}")
-for word in ("--help", "-h", "help"):
-    expect_help([binary, word], "generate", "bench", "info")
+for words in (["--help"], ["-h"], ["help"], ["help", "help"], ["--help", "help"], ["help", "--help"]):
+    expect_help([binary, *words], "generate", "bench", "info")
 expect_help([binary, "generate", "--help"], "--prompt=TEXT", "--top-p=P")
 expect_help([binary, "bench", "-h"], "--prompt-len=N")
 apart = run([binary, "generate", "--tokens", "1,2", "--max-new-tokens", "2", "--print-tokens"])
