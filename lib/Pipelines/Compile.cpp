@@ -271,6 +271,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     return s;
   const std::string idle = idleAxes(*module, options);
   llvm::errs() << idle << idleFlags(*module, options);
+  const std::string hint = fasterType(*module, options); // said at the end
 
   std::vector<Explanation> explanations; // of the program, or of each that stages have
   OwningOpRef<ModuleOp> step;            // kept for the report's reasons
@@ -343,7 +344,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     if (!made)
       return made.takeFailure();
     progress.end();
-    llvm::errs() << describeMade(options, *made);
+    llvm::errs() << describeMade(options, *made) << hint;
     return {};
   }
   auto made = makeExecutable(*module, options, installation, [&](const std::string &object) -> Status {
@@ -358,7 +359,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   if (!made)
     return made.takeFailure();
   progress.end();
-  llvm::errs() << describeMade(options, *made);
+  llvm::errs() << describeMade(options, *made) << hint;
   return {};
 }
 

@@ -4,6 +4,9 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
+#include "tessera/Pipelines/Frontend.h"
+#include "tessera/Target/Target.h"
 #include "tessera/runtime/io/ModelFile.h"
 #include "tessera/runtime/text/ChatTemplate.h"
 
@@ -165,6 +168,34 @@ std::string idleFlags(ModuleOp graph, const CompileOptions &options) {
   if (!options.machine.empty() && !options.explain && options.report.empty() && options.memory == 0)
     warn("--machine", "nothing is weighed by its links");
   return warnings;
+}
+
+std::string fasterType(ModuleOp graph, const CompileOptions &options) {
+  if (options.task != Task::Generate || options.compileTo != Rung::Binary || isProgramText(options) ||
+      (!options.dtype.empty() && options.dtype != "f32"))
+    return {};
+  std::vector<TargetOptions> machines = {options.targetOptions};
+  if (auto versions = targetVersions(options.target, options.targetOptions); !versions.empty()) {
+    machines.clear();
+    for (const TargetVersion &version : versions)
+      machines.push_back(version.options);
+  }
+  const bool isFaster = llvm::any_of(machines, [&](const TargetOptions &machine) {
+    auto target = resolveTarget(options.target, machine);
+    return target && (*target)->multipliesFaster(io::DType::BF16) &&
+           llvm::any_of(graph.getOps<graph::ParameterOp>(), [&](graph::ParameterOp parameter) {
+             auto held = parameter->getAttrOfType<ArrayAttr>(graph::kHeldAttr);
+             return held && llvm::all_of(held.getAsValueRange<StringAttr>(), [&](StringRef name) {
+                      auto type = io::weightTypeFromFileName(name);
+                      return type && (*target)->holdsBlocks(*type);
+                    });
+           });
+  });
+  if (!isFaster)
+    return {};
+  return std::string("hint (--dtype=f32): weights stay quantized, and ") +
+         (machines.size() == 1 ? "the CPU that it is for multiplies" : "some CPUs multiply") +
+         " bfloat16: with --dtype=bf16 prompts are read faster\n";
 }
 
 std::string idleRanks(const CompileOptions &options) {

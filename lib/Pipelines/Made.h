@@ -19,6 +19,9 @@ std::string describeMade(const CompileOptions &options, const runtime::Manifest 
 std::string idleAxes(mlir::ModuleOp graph, const CompileOptions &options);
 /// The same of flags that change nothing where there is one rank.
 std::string idleFlags(mlir::ModuleOp graph, const CompileOptions &options);
+/// A hint, a line, where weights stay quantized and are multiplied in float32, and the machine that the
+/// program is for (one of those) multiplies bfloat16 faster; empty: no such thing.
+std::string fasterType(mlir::ModuleOp graph, const CompileOptions &options);
 /// The same of ranks of a pipeline that has been planned.
 std::string idleRanks(const CompileOptions &options);
 

@@ -110,6 +110,8 @@ public:
   /// Links an executable, or a shared library. On any error `output` is as it was.
   virtual Status link(const LinkOptions &options, llvm::StringRef output) const = 0;
 
+  /// Whether its products of numbers of this type are faster than those of float32.
+  virtual bool multipliesFaster(io::DType type) const { return false; }
   /// Whether its products and lookups read packed weights in quantized blocks of this type, and its attention
   /// keys and values.
   virtual bool holdsBlocks(io::DType type) const { return false; }

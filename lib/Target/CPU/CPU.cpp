@@ -57,6 +57,9 @@ public:
 
   TilingChoices tiling() const override { return choices; }
   bool holdsBlocks(io::DType type) const override { return io::isQuantized(type); }
+  bool multipliesFaster(io::DType type) const override {
+    return type == io::DType::BF16 && machine.vectorUnit().bf16Pairs;
+  }
   int64_t blockBytes(io::DType type, int64_t rows, const io::BlockColumns &columns) const override {
     return io::BlockLayout(type, rows, columns).bytes;
   }
