@@ -1,5 +1,6 @@
 //===- Runner.cpp - Calls by a command of its own -------------------------===//
 #include "tessera/Execution/Runner.h"
+#include "tessera/Support/ScratchFile.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
@@ -25,7 +26,8 @@ runByCommand(const std::string &command, const std::string &library, int64_t ran
              const std::string &weights, const std::vector<runtime::ProgramCall> &calls) {
   llvm::SmallString<128> folder;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("tessera-run", folder))
-    return Failure{"cannot run the program", command, error.message(), "make room in TMPDIR"};
+    return Failure{"cannot write a temporary folder", llvm::sys::path::parent_path(folder).str(),
+                   error.message(), scratchHint(error)};
   llvm::scope_exit remove([&] { (void)llvm::sys::fs::remove_directories(folder); });
   std::string callsFile = std::string(folder) + "/calls.safetensors", out = std::string(folder) + "/out",
               log = std::string(folder) + "/log";
@@ -64,7 +66,8 @@ runByCommand(const std::string &command, const std::string &library, int64_t ran
       return s.takeFailure();
   }
   if (error)
-    return Failure{"cannot run the program", command, folder.str().str() + ": " + error.message(), ""};
+    return Failure{"cannot run the program", command, folder.str().str() + ": " + error.message(),
+                   "run it again"};
   if (results.empty()) // nothing to compare is not equal
     return Failure{"cannot run the program", command, "it ended well and wrote no results",
                    "name run-program, or what writes to its third argument as that does"};

@@ -9,6 +9,10 @@
 
 namespace tessera::runtime {
 
+static Error cannotWriteOutput() {
+  return Error("cannot write", "standard output", strerror(errno), "make room there, or write elsewhere");
+}
+
 void StandardOutput::write(std::string_view text) {
   if (text.empty() || isGone_)
     return;
@@ -25,7 +29,7 @@ void StandardOutput::write(std::string_view text) {
       isGone_ = true;
       break;
     } else if (errno != EINTR) {
-      throw Error("cannot write", "standard output", strerror(errno));
+      throw cannotWriteOutput();
     }
   }
   if (entry_)
@@ -39,7 +43,7 @@ void StandardOutput::freshLine() {
 
 void StandardOutput::close() {
   if (::close(STDOUT_FILENO) != 0 && errno != EBADF)
-    throw Error("cannot write", "standard output", strerror(errno));
+    throw cannotWriteOutput();
 }
 
 void logLine(const std::string &text) {

@@ -32,7 +32,8 @@ Result<Texts> textsBeside(const std::string &path) {
                      "move those that are no part of the model elsewhere"};
     std::string text;
     if (int failed = realFiles().read(folder->path().string(), text))
-      return Failure{"cannot read model", folder->path().string(), std::strerror(failed), ""};
+      return Failure{"cannot read model", folder->path().string(), std::strerror(failed),
+                     "see that you may read it, or move it elsewhere"};
     texts.emplace_back(name, std::move(text));
   }
   std::sort(texts.begin(), texts.end());

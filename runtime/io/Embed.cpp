@@ -68,7 +68,7 @@ public:
 private:
   Failure failure() const {
     return {"cannot embed the weights", path_, std::strerror(errno),
-            errno == ENOSPC ? "free some space" : ""};
+            errno == ENOSPC ? "free some space" : "check the path"};
   }
   std::string path_;
   int fd_ = -1;

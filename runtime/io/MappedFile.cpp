@@ -36,7 +36,7 @@ Result<std::shared_ptr<MappedFile>> MappedFile::view(size_t offset, size_t size,
     return Failure{cannotRead, where_ + ", " + name, "the file ends before it does", "is the file whole?"};
   int fd = fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   if (fd < 0)
-    return Failure{cannotRead, where_, std::strerror(errno), ""};
+    return Failure{cannotRead, where_, std::strerror(errno), "allow this process more open files"};
   return map(fd, offset_ + offset, size, fileSize_, where_ + ", " + name, name);
 }
 
@@ -55,7 +55,8 @@ Result<std::shared_ptr<MappedFile>> MappedFile::map(int fd, size_t offset, size_
   file->mapped_ = size + lead;
   void *base = mmap(nullptr, file->mapped_, PROT_READ, MAP_PRIVATE, fd, off_t(offset - lead));
   if (base == MAP_FAILED)
-    return Failure{cannotRead, file->where_, std::string("cannot map it: ") + std::strerror(errno), ""};
+    return Failure{cannotRead, file->where_, std::string("cannot map it: ") + std::strerror(errno),
+                   "allow this process more memory (ulimit -v)"};
   file->base_ = base;
   file->data_ = static_cast<const uint8_t *>(base) + lead;
   file->lost_ =

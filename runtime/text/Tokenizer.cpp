@@ -54,7 +54,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool addsA
   if (!isValidUtf8(text))
     return Failure{"cannot tokenize", "", "the text is not valid UTF-8", "give it in UTF-8"};
   if (text.size() > size_t(1) << 30)
-    return Failure{"cannot tokenize", "", "the text is longer than 1 GiB", ""};
+    return Failure{"cannot tokenize", "", "the text is longer than 1 GiB", "give it in parts"};
   std::vector<int32_t> ids;
   if (addsAround)
     ids = impl_->prefix;

@@ -268,7 +268,7 @@ Result<TokenizerText> parseTokenizerText(std::string_view json, const std::strin
     return Failure{"cannot use the tokenizer", where, why, hint};
   };
   if (json.size() > (size_t(256) << 20))
-    return failure("larger than 256 MiB", "");
+    return failure("larger than 256 MiB", "is it the tokenizer's file? fetch it again");
   TableCutter cutter(json, text);
   bool isCut = cutter.cut();
   if (!cutter.problem.empty())

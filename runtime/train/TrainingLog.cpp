@@ -98,7 +98,7 @@ static Result<size_t> keptBytes(const std::string &path, int64_t after) {
   };
   Result<std::shared_ptr<io::MappedFile>> old = io::MappedFile::open(path);
   if (!old)
-    return failed(old.failure().why, "");
+    return failed(old.failure().why, "name another file with --log=");
   size_t keep = 0;
   std::string_view text = (*old)->text();
   int64_t bad = eachLine(text, [&](const LogLine &line, size_t begin) {
@@ -144,7 +144,7 @@ Result<TrainingLog> TrainingLog::open(const std::string &path, int64_t after) {
   if (!keep)
     return keep.takeFailure();
   if (ftruncate(fd, off_t(*keep)) != 0)
-    return failed(std::strerror(errno), "");
+    return failed(std::strerror(errno), "name another file with --log=");
   return log;
 }
 

@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// An llvm::Error whose text is one line, `WHAT: WHY`, or only says why.
+/// An llvm::Error whose text is one line, `WHAT: WHY`, `WHAT: WHY; TRY`, or only says why.
 inline Status asStatus(llvm::Error error, llvm::StringRef what) {
   if (!error)
     return {};

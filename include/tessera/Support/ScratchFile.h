@@ -7,6 +7,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Signals.h"
 
@@ -15,6 +16,15 @@
 #include <utility>
 
 namespace tessera {
+
+/// What to try where a file or folder of our own cannot be made in the system's temporary folder.
+inline std::string scratchHint(std::error_code error) {
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
+    return "set TMPDIR to a folder that there is";
+  if (error == std::errc::permission_denied || error == std::errc::read_only_file_system)
+    return "set TMPDIR to a folder that you may write to";
+  return "make room there, or set TMPDIR to a folder elsewhere";
+}
 
 /// Empty at first; gone with the object, and when a signal ends the process
 /// (llvm::sys::RunInterruptHandlers).
@@ -37,7 +47,8 @@ public:
         llvm::sys::Process::SafelyCloseFileDescriptor(descriptor);
     }
     if (error)
-      return Failure{"cannot write a temporary file", "", error.message(), "make room in TMPDIR"};
+      return Failure{"cannot write a temporary file", llvm::sys::path::parent_path(path).str(),
+                     error.message(), scratchHint(error)};
     return ScratchFile(std::string(path));
   }
   ScratchFile(ScratchFile &&other) noexcept : name(std::exchange(other.name, {})) {}

@@ -1,14 +1,15 @@
 //===- LinkExecutable.cpp - objects to an executable, by lld ----------------===//
 
 #include "OutputFile.h"
+#include "tessera/Support/ScratchFile.h"
 #include "tessera/Target/CPU/Linker.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/Signals.h"
 #include "llvm/Support/VersionTuple.h"
 
 #include <optional>
@@ -103,6 +104,21 @@ std::string firstComplaint(StringRef text) {
   return first;
 }
 
+/// Why the linker failed, and what to try. `launch`: what the system says of the process.
+std::string whyNot(int status, const std::string &launch, const std::string &complaint) {
+  const std::string makeRoom = std::string("make room there, or ") + OutputFile::kElsewhere;
+  if (status == -1)
+    return launch + "; install lld-22, or allow more memory and processes";
+  if (status == -2) // a signal: it writes through memory that a full disk cannot hold
+    return "it was ended (" + launch + "), as on a full disk or without memory; " + makeRoom;
+  if (complaint.empty()) // it writes that to a file, too
+    return "it ended with status " + std::to_string(status) + "; " + makeRoom + ", or install lld-22 afresh";
+  if (llvm::any_of(ArrayRef<StringRef>{"failed to open", "failed to write", "cannot open output file"},
+                   [&](StringRef words) { return StringRef(complaint).contains(words); }))
+    return complaint + "; " + makeRoom;
+  return complaint + "; install Tessera, lld-22 and g++ afresh";
+}
+
 Expected<std::vector<std::string>> arguments(const LinkOptions &options, StringRef linker, StringRef output) {
   Expected<std::string> libc = findLibc();
   if (!libc)
@@ -166,27 +182,20 @@ Error linkExecutable(const LinkOptions &options, StringRef output) {
   if (!args)
     return args.takeError();
 
-  SmallString<128> messages;
-  if (std::error_code error = sys::fs::createTemporaryFile("tessera-link", "txt", messages))
-    return createStringError("cannot link '" + output.str() + "': no temporary file: " + error.message());
-  sys::RemoveFileOnSignal(messages);
-  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(""), StringRef(messages)};
+  Result<ScratchFile> messages = ScratchFile::create("tessera-link", "txt");
+  if (!messages)
+    return createStringError(messages.failure().message());
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(""), StringRef(messages->path())};
   std::string launchError;
   SmallVector<StringRef> argRefs(args->begin(), args->end());
   int status =
       sys::ExecuteAndWait(*linker, argRefs, std::nullopt, redirects, kSecondsToLink, 0, &launchError);
-  std::string text;
-  if (ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(messages))
-    text = (*buffer)->getBuffer().str();
-  (void)sys::fs::remove(messages);
-  sys::DontRemoveFileOnSignal(messages);
   if (status != 0) {
-    std::string why = firstComplaint(text);
-    if (why.empty())
-      why = !launchError.empty() ? launchError : "the linker ended with status " + std::to_string(status);
-    if (status == -2) // a signal: it writes through memory that a full disk cannot hold
-      why += "; is the disk full?";
-    return createStringError("cannot link '" + output.str() + "' (" + *linker + "): " + why);
+    std::string text;
+    if (ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(messages->path()))
+      text = (*buffer)->getBuffer().str();
+    return createStringError("cannot link '" + output.str() + "' (" + *linker +
+                             "): " + whyNot(status, launchError, firstComplaint(text)));
   }
   return file->keep();
 }

@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-/// A temporary file beside `path`, removed unless kept (also when the process is interrupted by a signal).
+/// A temporary file beside `path`; what is executable is what the user asked for, and all else is of our own
+/// in the system's temporary folder. Removed unless kept (also when the process is interrupted by a signal).
 class OutputFile {
 public:
   static llvm::Expected<OutputFile> create(llvm::StringRef path, bool executable = false) {
@@ -18,16 +19,18 @@ public:
     unsigned mode = fs::all_read | fs::all_write | (executable ? unsigned(fs::all_exe) : 0u);
     llvm::Expected<fs::TempFile> temp = fs::TempFile::create(path + ".tmp-%%%%%%%%", mode);
     if (!temp)
-      return llvm::createStringError("cannot write '" + path.str() +
-                                     "': " + llvm::toString(temp.takeError()));
-    return OutputFile(std::move(*temp), path.str());
+      return failure(path.str(), llvm::toString(temp.takeError()), executable);
+    return OutputFile(std::move(*temp), path.str(), executable);
   }
   OutputFile(OutputFile &&other) noexcept
-      : temp(std::move(other.temp)), path(std::move(other.path)), done(std::exchange(other.done, true)) {}
+      : temp(std::move(other.temp)), path(std::move(other.path)), executable(other.executable),
+        done(std::exchange(other.done, true)) {}
   ~OutputFile() {
     if (!done)
       llvm::consumeError(temp.discard());
   }
+
+  static constexpr const char *kElsewhere = "name a file elsewhere with -o";
 
   int descriptor() const { return temp.FD; }
   const std::string &temporaryPath() const { return temp.TmpName; }
@@ -36,15 +39,24 @@ public:
   llvm::Error keep() {
     done = true;
     if (llvm::Error error = temp.keep(path))
-      return llvm::createStringError("cannot write '" + path + "': " + llvm::toString(std::move(error)));
+      return failure(llvm::toString(std::move(error)));
     return llvm::Error::success();
   }
 
+  /// In one line, with what to try.
+  llvm::Error failure(const std::string &why) const { return failure(path, why, executable); }
+
 private:
-  OutputFile(llvm::sys::fs::TempFile temp, std::string path) : temp(std::move(temp)), path(std::move(path)) {}
+  OutputFile(llvm::sys::fs::TempFile temp, std::string path, bool executable)
+      : temp(std::move(temp)), path(std::move(path)), executable(executable) {}
+  static llvm::Error failure(const std::string &path, const std::string &why, bool executable) {
+    return llvm::createStringError("cannot write '" + path + "': " + why + "; make room there, or " +
+                                   (executable ? kElsewhere : "set TMPDIR to a folder elsewhere"));
+  }
 
   llvm::sys::fs::TempFile temp;
   std::string path;
+  bool executable;
   bool done = false;
 };
 

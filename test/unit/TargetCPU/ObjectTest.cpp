@@ -217,8 +217,37 @@ TEST_F(ObjectTest, AFullDiskLeavesNothing) {
     emitMessage = message(emitObject(*module, llvm::cantFail(resolveCPUTarget("native")), path("other.o")));
   }
   EXPECT_NE(linkMessage.find("cannot link"), std::string::npos) << linkMessage;
+  EXPECT_NE(linkMessage.find("; make room there, or name a file elsewhere"), std::string::npos)
+      << linkMessage;
   EXPECT_NE(emitMessage.find("cannot write"), std::string::npos) << emitMessage;
+  EXPECT_NE(emitMessage.find("; make room there, or set TMPDIR"), std::string::npos) << emitMessage;
   EXPECT_EQ(files(), (std::vector<std::string>{"code.o"}));
+}
+
+TEST_F(ObjectTest, WhateverTheLinkerDiesOfTheLineSaysWhatToTry) {
+  struct Case {
+    const char *script, *why, *hint;
+  };
+  for (const Case &c :
+       {Case{"kill -BUS $$", "Bus error", "make room there"},
+        Case{"echo 'ld.lld: error: failed to write output: No space left on device' >&2; exit 1",
+             "No space left on device", "make room there"},
+        Case{"echo 'ld.lld: error: undefined symbol: f' >&2; exit 1", "undefined symbol: f",
+             "install Tessera"},
+        Case{"exit 7", "status 7", "make room there"}}) {
+    LinkOptions options;
+    options.objects = {object(kAnswer)};
+    options.linker = path("linker");
+    std::ofstream(options.linker) << "#!/bin/sh\n" << c.script << "\n";
+    ASSERT_FALSE(llvm::sys::fs::setPermissions(options.linker, llvm::sys::fs::all_all));
+    std::string line = message(linkExecutable(options, path("program")));
+    size_t hint = line.rfind("; ");
+    ASSERT_NE(hint, std::string::npos) << line;
+    EXPECT_NE(line.substr(0, hint).find(c.why), std::string::npos) << line;
+    EXPECT_EQ(line.substr(hint + 2).find(c.hint), 0u) << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+    EXPECT_EQ(files(), (std::vector<std::string>{"code.o", "linker"}));
+  }
 }
 
 TEST_F(ObjectTest, WhatIsNotLLVMIsAnError) {
