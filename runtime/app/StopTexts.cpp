@@ -9,12 +9,15 @@ std::string StopTexts::push(std::string_view text) {
   if (isMet_)
     return {};
   held_ += text;
-  size_t end = std::string::npos;
+  // The one that is whole first: letter by letter no other would have come. Of those the longest.
+  size_t begin = 0, end = std::string::npos;
   for (const std::string &stop : texts_)
-    end = std::min(end, held_.find(stop));
+    if (const size_t at = held_.find(stop); at != std::string::npos)
+      if (const size_t behind = at + stop.size(); behind < end || (behind == end && at < begin))
+        begin = at, end = behind;
   if (end != std::string::npos) {
     isMet_ = true;
-    held_.resize(end);
+    held_.resize(begin);
     return std::exchange(held_, {});
   }
   // The longest end of the text that one of them begins with.

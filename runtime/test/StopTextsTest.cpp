@@ -31,10 +31,17 @@ TEST(StopTexts, CutInAnyWay) {
     std::string text, wanted;
     bool isMet;
   };
-  const Case cases[] = {{{"ab"}, "xaabz", "xa", true},        {{"aab"}, "aaaab", "aa", true},
-                        {{"abc"}, "xababcd", "xab", true},    {{"ab"}, "aaaa", "aaaa", false},
-                        {{"cd", "abc"}, "xabcd", "x", true},  {{"b", "abd"}, "abcd", "a", true},
-                        {{"xyz"}, "axyaxy", "axyaxy", false}, {{}, "abc", "abc", false}};
+  const Case cases[] = {{{"ab"}, "xaabz", "xa", true},
+                        {{"aab"}, "aaaab", "aa", true},
+                        {{"abc"}, "xababcd", "xab", true},
+                        {{"ab"}, "aaaa", "aaaa", false},
+                        {{"cd", "abc"}, "xabcd", "x", true},
+                        {{"b", "abd"}, "abcd", "a", true},
+                        {{"xyz"}, "axyaxy", "axyaxy", false},
+                        {{}, "abc", "abc", false},
+                        // Behind the first end of one it does not count what else the token has.
+                        {{"bc", "abcd"}, "xabcde", "xa", true},
+                        {{"c", "bc", "abcd"}, "xabcd", "xa", true}};
   for (const Case &one : cases)
     for (unsigned cuts = 0; cuts < 1u << one.text.size(); ++cuts) {
       bool isMet;
