@@ -226,30 +226,32 @@ void Places::stop() {
   sent_.clear();
 }
 
-// Takes the next token of every row in `ready` from the last call.
+// Takes the next token of every row in `ready` from the last call. Answers that may have none are over.
 void Places::choose(const std::vector<size_t> &ready) {
-  std::vector<size_t> rows;
-  for (size_t row : ready) {
-    if (job_.limits[places_[row].work.number] > 0) {
-      rows.push_back(row);
-      continue;
-    }
+  std::vector<size_t> rows, over;
+  for (size_t row : ready)
+    (job_.limits[places_[row].work.number] > 0 ? rows : over).push_back(row);
+  std::vector<int32_t> chosen;
+  if (job_.logitsFile.empty()) {
+    if (!rows.empty())
+      send(rows);
+  } else {
+    if (!rows.empty())
+      chosen = session_.next();
+    for (size_t row : ready)
+      if (wantsLogits(places_[row])) {
+        const std::vector<float> &logits = session_.logits(); // all ranks have a part in it
+        if (logits_)
+          keepLogits(logits.data() + row * size_t(session_.vocab()));
+      }
+  }
+  for (size_t row : over) {
     answers_.end(places_[row].work.number, Finish::Length);
     free(row);
   }
-  if (rows.empty())
-    return;
-  if (job_.logitsFile.empty())
-    return send(rows);
-  std::vector<int32_t> chosen = session_.next();
-  for (size_t row : rows)
-    if (wantsLogits(places_[row])) {
-      const std::vector<float> &logits = session_.logits(); // all ranks have a part in it
-      if (logits_)
-        keepLogits(logits.data() + row * size_t(session_.vocab()));
-    }
-  for (size_t row : rows)
-    accept(row, chosen[row]);
+  if (!job_.logitsFile.empty())
+    for (size_t row : rows)
+      accept(row, chosen[row]);
 }
 
 void Places::accept(size_t row, int32_t id) {

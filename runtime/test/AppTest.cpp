@@ -8,9 +8,13 @@ namespace {
 
 TEST(Generate, SameTokensOnEveryMesh) {
   std::string args, expected;
+  size_t read = 0, stepped = 0;
   for (auto &prompt : prompts) {
     args += flag(prompt);
-    expected += tokensLine(model().greedy(prompt, 9));
+    const std::vector<int32_t> made = model().greedy(prompt, 9);
+    expected += tokensLine(made);
+    read += prompt.size();
+    stepped += made.size() - 1;
   }
   for (const char *mesh : meshes)
     for (const char *threads : {"", " --threads=1", " --threads=9"}) {
@@ -20,6 +24,10 @@ TEST(Generate, SameTokensOnEveryMesh) {
       EXPECT_EQ(o.status, 0) << mesh << o.err;
       EXPECT_EQ(o.out, expected) << mesh << threads;
       EXPECT_EQ(o.err.find("error"), std::string::npos) << o.err;
+      // The first token of an answer is the prompt's.
+      EXPECT_NE(o.err.find("; prefill: " + std::to_string(read) + " tokens in"), std::string::npos) << o.err;
+      EXPECT_NE(o.err.find("; decode: " + std::to_string(stepped) + " tokens in"), std::string::npos)
+          << o.err;
     }
 }
 
@@ -68,22 +76,23 @@ TEST(Generate, DefaultIsTheRoomLeft) {
 
 TEST(Generate, LogitsOfEveryPosition) {
   for (const char *mesh : meshes)
-    for (size_t p : {0, 1, 3}) {
+    for (auto [p, count] : {std::pair(0, 6), {1, 6}, {3, 6}, {0, 0}, {1, 0}, {2, 1}}) {
       std::string file = tempDir() + "/logits.safetensors";
-      Outcome o =
-          shell(program(mesh) + " generate --max-new-tokens=6 --logits=" + file + " --model=" + model().path +
-                flag(prompts[p]) + flag(prompts[2]) + flag(prompts[3]) + flag(prompts[0]));
+      Outcome o = shell(program(mesh) + " generate --max-new-tokens=" + std::to_string(count) +
+                        " --logits=" + file + " --model=" + model().path + flag(prompts[p]) +
+                        flag(prompts[2]) + flag(prompts[3]) + flag(prompts[0]));
       ASSERT_EQ(o.status, 0) << o.err;
       auto opened = tessera::io::ModelFile::open(file);
       ASSERT_TRUE(bool(opened));
       const tessera::io::TensorInfo *t = (*opened)->find("logits");
       ASSERT_NE(t, nullptr);
-      std::vector<int32_t> sequence = prompts[p], made = model().greedy(sequence, 6);
-      sequence.insert(sequence.end(), made.begin(), made.end());
-      ASSERT_EQ(t->shape, (std::vector<int64_t>{int64_t(sequence.size()) - 1, V}));
+      std::vector<int32_t> sequence = prompts[p], made = model().greedy(sequence, count);
+      // The last token has none, but that of a prompt that nothing follows.
+      sequence.insert(sequence.end(), made.begin(), made.end() - (count > 0));
+      ASSERT_EQ(t->shape, (std::vector<int64_t>{int64_t(sequence.size()), V}));
       std::vector<float> got(t->elements);
       ASSERT_TRUE(bool((*opened)->readRange(*t, 0, t->elements, got.data())));
-      for (size_t i = 0; i + 1 < sequence.size(); ++i) {
+      for (size_t i = 0; i < sequence.size(); ++i) {
         std::vector<double> want = model().logits({sequence.begin(), sequence.begin() + i + 1});
         for (int64_t v = 0; v < V; ++v)
           ASSERT_NEAR(got[i * V + v], want[v], 1e-4) << mesh << " row " << i << " id " << v;
