@@ -189,7 +189,7 @@ private:
   Status readMerges(Bpe &bpe) {
     const io::GgufValue *merges = find("merges");
     if (!merges || merges->kind != Kind::Array ||
-        (merges->elementKind != Kind::String && !merges->ints.empty()))
+        (merges->elementKind != Kind::String && !(merges->ints.empty() && merges->floats.empty())))
       return missing("merges", "an array of texts");
     bpe.reserveMerges(merges->strings.size());
     int32_t rank = 0;

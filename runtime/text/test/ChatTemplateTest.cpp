@@ -56,6 +56,16 @@ TEST_F(Chat, ArgumentsAreSeenByName) {
   EXPECT_FALSE(load()->reads("enable_thinking"));
 }
 
+// As transformers calls a template: what nobody gave is none, not undefined.
+TEST_F(Chat, ToolsAndDocumentsAreNoneUnlessTheyAreGiven) {
+  write("chat_template.jinja",
+        "{{ tools is none }} {{ documents is none }} {{ documents | length if documents }}");
+  EXPECT_EQ(render(load(), hello()), "True True ");
+  Conversation conversation = hello();
+  conversation.arguments = {{"documents", templateArgument("[1, 2]")}};
+  EXPECT_EQ(render(load(), conversation), "True False 2");
+}
+
 TEST_F(Chat, ValuesOfArgumentsAreJsonOrText) {
   EXPECT_EQ(templateArgument("false"), jinja::Json(false));
   EXPECT_EQ(templateArgument("3"), jinja::Json(3));
@@ -91,11 +101,15 @@ TEST_F(Chat, GgufHoldsItInMetadata) {
              raw(uint32_t(8)) + raw(uint64_t(2)) + GgufBytes::text("<s>") + GgufBytes::text("</s>"));
   file.value("tokenizer.ggml.bos_token_id", 4, raw(uint32_t(0)));
   file.value("tokenizer.ggml.eos_token_id", 4, raw(uint32_t(1)));
-  file.value("tokenizer.ggml.padding_token_id", 4, raw(uint32_t(7))); // out of range: none
+  file.value("tokenizer.ggml.unknown_token_id", 4, raw(uint32_t(0)));
+  file.value("tokenizer.ggml.seperator_token_id", 4, raw(uint32_t(1))); // as the format spells it
+  file.value("tokenizer.ggml.padding_token_id", 4, raw(uint32_t(7)));   // out of range: none
   write("m.gguf", file.bytes());
   auto chat = load("", "m.gguf");
   EXPECT_EQ(render(chat, hello()), "<s><user>Hi</s><assistant>True");
-  EXPECT_FALSE(chat->specialTokens().contains("pad_token"));
+  EXPECT_EQ(chat->specialTokens(),
+            (jinja::Json{
+                {"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<s>"}, {"sep_token", "</s>"}}));
   EXPECT_EQ(render(load("tool_use", "m.gguf"), hello()), "t");
 }
 

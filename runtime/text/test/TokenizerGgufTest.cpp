@@ -28,7 +28,8 @@ protected:
       file.value(std::string("tokenizer.ggml.") + key, 8, GgufBytes::text(value));
     };
     text("model", parts.model);
-    text("pre", parts.pre);
+    if (!parts.pre.empty())
+      text("pre", parts.pre);
     file.value("tokenizer.ggml.tokens", 9, array(parts.tokens))
         .value("tokenizer.ggml.merges", 9, array(parts.merges));
     std::string types = raw(uint32_t(5)) + raw(uint64_t(parts.types.size()));
@@ -78,6 +79,25 @@ TEST_F(TokenizerGguf, TheNameOfTheSplitDecidesWhereTextIsCut) {
   EXPECT_EQ(ids(parts, "11"), Ids{5});
   parts.pre = "brand-new";
   expectRefused(parts, "the split \"brand-new\" (tokenizer.ggml.pre) is not known");
+}
+
+// "e" and U+0301 are U+00E9, whose two bytes are merged, where the model's own tokenizer composes texts.
+TEST_F(TokenizerGguf, TextsAreComposedForSplitsThatDoSo) {
+  Parts parts;
+  const std::string first = "\xC3\x83", second = "\xC2\xA9"; // the bytes C3 and A9 as they are spelled
+  parts.tokens[3] = first, parts.tokens[4] = second, parts.tokens[5] = first + second;
+  parts.merges = {first + " " + second};
+  for (const char *pre : {"qwen2", "mpt", "olmo", "command-r"}) {
+    parts.pre = pre;
+    EXPECT_EQ(ids(parts, "ae\xCC\x81"), (Ids{0, 5})) << pre;
+  }
+  parts.pre = "gpt-2"; // it has no token for an e
+  EXPECT_FALSE((*load(parts))->encode("ae\xCC\x81"));
+  // Files of GPT-NeoX may be older than names of splits.
+  parts.pre = "";
+  expectRefused(parts, "tokenizer.ggml.pre is missing");
+  parts.more.value("general.architecture", 8, GgufBytes::text("gptneox"));
+  EXPECT_EQ(ids(parts, "ae\xCC\x81"), (Ids{0, 5}));
 }
 
 TEST_F(TokenizerGguf, TokensOfAUserArePrintedAndThoseThatControlAreNot) {
@@ -215,6 +235,33 @@ TEST_F(TokenizerGgufPieces, ExtraSpacesGoWhereTheFileSaysSo) {
 TEST_F(TokenizerGgufPieces, TokensOfPhi3TakeTheSpaceBehindThem) {
   EXPECT_EQ(ids(load("llama", {}, "phi3"), "<user> \na"), (Ids{1, user, blankA}));
   EXPECT_EQ(ids(load("llama", {}), "<user> a"), (Ids{1, user, blank, blankA}));
+}
+
+// Rules on characters: a blank is one of its own, none is put in front, and what has no token is bytes.
+TEST_F(TokenizerGgufPieces, Gemma4MergesCharacters) {
+  GgufBytes rules;
+  const std::string merges = raw(uint32_t(8)) + raw(uint64_t(1)) + GgufBytes::text("\xE2\x96\x81 a");
+  rules.value("tokenizer.ggml.merges", 9, merges);
+  auto gemma = load("gemma4", rules);
+  EXPECT_EQ(ids(gemma, "a a"), (Ids{a, blankA}));
+  EXPECT_EQ(ids(gemma, " a  a"), (Ids{blankA, blank, blankA}));
+  EXPECT_EQ(ids(gemma, "a\xC3\xA9\n"), (Ids{a, 2 + 0xC3, 2 + 0xA9, 2 + '\n'}));
+  EXPECT_EQ(ids(gemma, "a<user> a"), (Ids{a, user, blankA}));
+  EXPECT_EQ((*gemma)->decode({1, blankA, user, blank, 2 + 0xC3, 2 + 0xA9, a}), " a<user> \xC3\xA9"
+                                                                               "a");
+  rules.value("tokenizer.ggml.add_space_prefix", 7, raw(uint8_t(1)));
+  auto refused = load("gemma4", rules);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.failure().message().find("add_space_prefix"), std::string::npos);
+}
+
+TEST_F(TokenizerGgufPieces, MergesAreTexts) {
+  for (const std::string &list : {raw(uint32_t(4)) + raw(uint64_t(1)) + raw(uint32_t(1)),
+                                  raw(uint32_t(6)) + raw(uint64_t(1)) + raw(1.0f)}) {
+    auto tokenizer = load("gemma4", GgufBytes().value("tokenizer.ggml.merges", 9, list));
+    ASSERT_FALSE(tokenizer);
+    EXPECT_NE(tokenizer.failure().message().find("tokenizer.ggml.merges"), std::string::npos);
+  }
 }
 
 TEST_F(TokenizerGguf, WhatIsNotImplementedOrDamagedIsNamed) {
