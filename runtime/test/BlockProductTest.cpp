@@ -13,9 +13,11 @@ using io::DType;
 namespace {
 // A whole matrix, held in blocks.
 struct HeldMatrix {
-  HeldMatrix(DType type, int64_t n, int64_t k)
-      : file(type, n, k, uint32_t(n)), weight(n, io::BlockColumns({k}, {k})),
+  HeldMatrix(DType type, int64_t n, int64_t k) : HeldMatrix(type, n, FileRows(type, n, k, uint32_t(n))) {}
+  HeldMatrix(DType type, int64_t n, FileRows given)
+      : file(std::move(given)), weight(n, io::BlockColumns({file.columns}, {file.columns})),
         memory(size_t(weight.bytes(type)), "weights") {
+    const int64_t k = file.columns;
     weight.writeHeader(type, {{0, int32_t(k)}}, memory.data());
     std::vector<const uint8_t *> rows;
     for (int64_t i = 0; i < n; ++i)
@@ -97,6 +99,39 @@ TEST(BlockProduct, FewRowsOfPairsEachAsAmongMany) {
       const std::vector<float> few = product(rows);
       EXPECT_EQ(memcmp(few.data(), all.data(), few.size() * 4), 0)
           << rows << " rows by " << io::dtypeName(type);
+    }
+  }
+}
+
+// A row for each code of 8 bits, and for each scale that is a power of 2: the smallest are no normal numbers,
+// and what is no number stays none.
+TEST(BlockProduct, EveryFloatOfEightBitsAndEveryPowerOfTwo) {
+  ThreadPool pool(2, [] {});
+  for (DType type : {DType::FP8, DType::MXFP4}) {
+    const int64_t n = type == DType::FP8 ? 256 : 255, k = io::blockElements(type);
+    FileRows rows(type, n, k, 1);
+    std::fill(rows.data.begin(), rows.data.end(), uint8_t(0));
+    const float one = 1;
+    for (int64_t i = 0; i < n; ++i) {
+      uint8_t *row = rows.data.data() + i * rows.rowBytes;
+      if (type == DType::FP8)
+        memcpy(row, &one, 4), row[4] = uint8_t(i);
+      else
+        row[0] = uint8_t(i), row[1] = 2; // 1 times it
+    }
+    io::dequantize(type, rows.data.data(), n * k, rows.wide.data());
+    HeldMatrix w(type, n, rows);
+    for (int64_t m : {1, 4, 9}) {
+      std::vector<float> x(size_t(m * k), 0), y(size_t(m * n), -1);
+      for (int64_t r = 0; r < m; ++r)
+        x[size_t(r * k)] = 1;
+      Gemm(m, w.weight, {DType::F32, DType::F32, DType::F32}, pool).run(x.data(), w.memory.data(), y.data());
+      for (int64_t i = 0; i < m * n; ++i) {
+        const float wanted = rows.wide[size_t(i % n * k)];
+        ASSERT_TRUE(std::isnan(wanted) ? std::isnan(y[size_t(i)]) : y[size_t(i)] == wanted)
+            << io::dtypeName(type) << " " << i % n << " of " << m << " rows: " << y[size_t(i)] << ", not "
+            << wanted;
+      }
     }
   }
 }

@@ -77,6 +77,29 @@ TEST(Decode, BytesThatAreNoCharacterBecomeTheReplacementCharacter) {
   EXPECT_EQ(tokenizer->decode(bytesOf("a\xF0\x9F\x98")), "a" + r); // the stream ends inside
 }
 
+// A blank that may be left out at the end is not at the end where half a character follows.
+TEST(Decode, BlanksInFrontOfHalfACharacterStay) {
+  json vocabulary = {{"a", 256}, {" ", 257}};
+  for (int byte = 0; byte < 256; ++byte) {
+    char text[8];
+    std::snprintf(text, sizeof text, "<0x%02X>", byte);
+    vocabulary[text] = byte;
+  }
+  json definition = {
+      {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}, {"byte_fallback", true}}},
+      {"decoder",
+       {{"type", "Sequence"},
+        {"decoders",
+         {{{"type", "ByteFallback"}},
+          {{"type", "Fuse"}},
+          {{"type", "Strip"}, {"content", " "}, {"start", 0}, {"stop", 1}}}}}}};
+  auto tokenizer = Tokenizer::fromJson(definition.dump(), "blanks");
+  ASSERT_TRUE(tokenizer) << tokenizer.failure().message();
+  EXPECT_EQ((*tokenizer)->decode({256, 257, 257}), "a ");
+  EXPECT_EQ((*tokenizer)->decode({256, 257, 256}), "a a");
+  EXPECT_EQ((*tokenizer)->decode({256, 257, 0xE2, 0x82}), std::string("a ") + replacementCharacter);
+}
+
 TEST(Decode, TextThatIsNotUtf8IsRefused) {
   auto tokenizer = byteTokenizer();
   for (const char *text : {"\xFF", "a\xC3", "\xED\xA0\x80", "\xC0\x80", "\xF5\x80\x80\x80"})
