@@ -56,14 +56,18 @@ public:
   LogicalResult hold(BlockArgument state) {
     auto func = cast<func::FuncOp>(state.getOwner()->getParentOp());
     auto refuse = [&](const Twine &why) {
-      return func.emitOpError() << "keeps argument #" << state.getArgNumber() << " in blocks of "
-                                << graph::kCacheBlocks << ", " << why;
+      auto name = func.getArgAttrOfType<StringAttr>(state.getArgNumber(), graph::kNameAttr);
+      return func.emitOpError() << "keeps "
+                                << (name ? name.getValue().str()
+                                         : "argument #" + std::to_string(state.getArgNumber()))
+                                << " in blocks of " << graph::kCacheBlocks << ", " << why
+                                << "; choose bf16 or f16 for caches";
     };
     if (!lowering.target.holdsBlocks(io::DType::Q8_0))
       return refuse("which the target does not read");
     RankedTensorType type = tensorOf(state);
     if (!graph::fitsCacheBlocks(type) || lowering.shardAxes(type, type.getRank() - 1))
-      return refuse("which rows of a rank's are not made of: their dimension is sharded");
+      return refuse("which a rank's rows are not made of: their last dimension is sharded");
     setBytes(state);
     if (auto sharding = dist::getShardingAttr(state.getType()))
       func.setArgAttr(state.getArgNumber(), exec::kShardingAttr, sharding);

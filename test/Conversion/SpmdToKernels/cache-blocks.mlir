@@ -6,13 +6,13 @@
 // RUN: llm-opt %t/keys.mlir --spmd-to-kernels | FileCheck %s --check-prefix=KEYS
 // RUN: llm-opt %t/moved.mlir --spmd-to-kernels | FileCheck %s --check-prefix=MOVED
 // RUN: not llm-opt %t/attention.mlir --spmd-to-kernels="target=cuda" 2>&1 | FileCheck %s --check-prefix=CUDA
-// CUDA: error: 'func.func' op keeps argument #2 in blocks of Q8_0, which the target does not read
+// CUDA: error: 'func.func' op keeps c in blocks of Q8_0, which the target does not read; choose bf16 or f16 for caches
 // RUN: not llm-opt %t/plain.mlir --spmd-to-kernels 2>&1 | FileCheck %s --check-prefix=PLAIN
 // PLAIN: error: 'graph.cache_update' op writes a cache in blocks of Q8_0 and does not round to them: it needs graph.held
 // RUN: not llm-opt %t/rounded.mlir --spmd-to-kernels 2>&1 | FileCheck %s --check-prefix=ROUNDED
 // ROUNDED: error: 'graph.cache_update' op rounds to blocks of Q8_0, and its cache is kept in none: the state needs graph.held
 // RUN: not llm-opt %t/cut.mlir --spmd-to-kernels 2>&1 | FileCheck %s --check-prefix=CUT
-// CUT: error: 'func.func' op keeps argument #0 in blocks of Q8_0, which rows of a rank's are not made of: their dimension is sharded
+// CUT: error: 'func.func' op keeps c in blocks of Q8_0, which a rank's rows are not made of: their last dimension is sharded; choose bf16 or f16 for caches
 
 // CHECK-LABEL: func.func @f(
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<1x2x3x2x64xf32>
