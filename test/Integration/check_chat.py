@@ -100,6 +100,19 @@ for end in sorted(set(long["tokens"]), key=long["tokens"].index)[2:5]:
     expect((got["finish"], got["tokens"]), ("end", cut), f"end token {end}")
 write("generation_config.json", {"eos_token_id": [387, 388]})
 
+# A special token ends an answer where it is asked for. In a conversation the tokenizer's own eos_token does.
+halt = sorted(set(long["tokens"]), key=long["tokens"].index)[3]
+write("tokenizer.json", {**tokenizer, "added_tokens": [*tokenizer["added_tokens"], {"id": halt, "content": "<halt>", "special": True, "normalized": False}]})
+cut = long["tokens"][:long["tokens"].index(halt) + 1]
+for words, said, wanted in ((["--chat", "--prompt=Hi there", "--stop=<halt>"], {}, ("stop", cut)), (["--chat", "--prompt=Hi there"], {"eos_token": "<halt>"}, ("end", cut)),
+                            (["--prompt=(user) Hi there\n(assistant)"], {"eos_token": "<halt>"}, ("length", long["tokens"]))):
+    write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": TEMPLATE, **said})
+    got = answer("--max-new-tokens=24", *words)
+    expect((got["finish"], got["tokens"]), wanted, f"{words} {said}")
+    expect("<halt>" in got["text"], False, "a special token is printed")
+write("tokenizer.json", tokenizer)
+write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": TEMPLATE})
+
 # --stop: not printed, wherever tokens cut it.
 text = long["text"]
 for begin in range(1, len(text) - 4, 3):
@@ -140,6 +153,37 @@ for words, new in ((["Hi there", "Go on"], 6), (lines, 4)):
     expect(" leave" in done.stderr, left > 0, f"{left} turns left: {done.stderr}")
 if not left:
     sys.exit("all turns fit: nothing is shown")
+# An answer of one token, behind which the conversation goes on at once: the caches do not hold that token yet.
+template = "{{ bos_token }}{% for m in messages %}({{ m.role }}){{ m.content }}{{ bos_token }}{% endfor %}(assistant)"
+write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": template})
+said, words = "", ""
+for line in lines[:3]:
+    words += f"(user){line}{bos['content']}(assistant)"
+    done = run("generate", "--json", "--max-new-tokens=1", "--prompt=" + words)
+    reply = json.loads(done.stdout)["text"]
+    words += reply + bos["content"]
+    said += fresh(reply)
+whole = re.search(r"prefill: \d+ tokens", done.stderr)[0]
+done = run("chat", "--max-new-tokens=1", text="\n".join(lines[:3]))
+expect((done.stdout, re.search(r"prefill: \d+ tokens", done.stderr)[0]), (said, whole), "answers of one token, and each token of the conversation read once")
+write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": TEMPLATE})
+# The second answer is drawn with the numbers of a second prompt, and so on.
+draws, words, said = ["--temperature=3", "--seed=5", few, "--quiet"], "", ""
+for number, line in enumerate(lines[:3]):
+    words += f"(user) {line}\n(assistant)"
+    reply = json.loads(run("generate", "--json", *draws, *["--prompt=any"] * number, "--prompt=" + words).stdout.splitlines()[-1])["text"]
+    words += f" {reply}\n"
+    said += fresh(reply)
+expect(run("chat", *draws, text="\n".join(lines[:3])).stdout, said, "answers that are drawn")
+# Turns leave for the sake of a quarter of the context, not of all that an answer may have.
+first = answer(few, f"--prompt=(user) {lines[0]}\n(assistant)")["text"]
+words = f"(user) {lines[0]}\n(assistant) {first[:first.index(first[2:4])]}\n(user) "
+for count in range(1, 60):
+    done = run("generate", "--max-new-tokens=0", f"--prompt={words}{'x ' * count}.\n(assistant)")
+    if int(re.search(r"prefill: (\d+) tokens", done.stderr)[1]) in range(60, 72):
+        break
+done = run("chat", "--max-new-tokens=80", f"--stop={first[2:4]}", text=f"{lines[0]}\n{'x ' * count}.\n")
+expect((count < 59, " leave" in done.stderr), (True, False), f"turns that need not leave: {done.stderr}")
 expect(run("chat", "--max-new-tokens=6", "--quiet", text="\ufeffHi there\r\nGo on\r\n").stdout,
        run("chat", "--max-new-tokens=6", "--quiet", text="Hi there\nGo on\n").stdout, "lines of Windows")
 # One of many that is refused is named.

@@ -7,11 +7,15 @@
 #include "TempModel.h"
 #include "TestFiles.h"
 
+#include "tessera/Dialect/Graph/IR/Experts.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Import/Family.h"
 #include "tessera/Import/GGUF/GgufSettings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <set>
+#include <tuple>
 
 using namespace mlir;
 using namespace tessera;
@@ -75,9 +79,51 @@ TEST(Defaults, SharesOfExpertsAreNotNormalized) {
   EXPECT_TRUE(normalizes({{"norm_topk_prob", true}}));
 }
 
+// Of how many experts a token chooses how many.
+TEST(Defaults, ExpertsAreAsManyAsTheClassHas) {
+  MLIRContext context;
+  const std::tuple<const char *, const char *, int64_t, int64_t> cases[] = {
+      {"MixtralForCausalLM", "mixtral", 8, 2},
+      {"Qwen3MoeForCausalLM", "qwen3_moe", 128, 8},
+      {"GptOssForCausalLM", "gpt_oss", 128, 4}};
+  for (auto [architecture, type, all, chosen] : cases) {
+    json config = decoderConfig(architecture, type);
+    config.erase("rope_parameters");
+    if (type == std::string("gpt_oss"))
+      config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 1.0}};
+    TempModel directory(config);
+    OwningOpRef<ModuleOp> module = importOrFail(context, directory.path());
+    ASSERT_TRUE(module);
+    module->walk([&, all = all, chosen = chosen](graph::TopKOp op) {
+      EXPECT_EQ(cast<RankedTensorType>(op.getInput().getType()).getShape().back(), all);
+      EXPECT_EQ(cast<RankedTensorType>(op.getIndices().getType()).getShape().back(), chosen);
+    });
+  }
+}
+
+// What is published says nothing of the slope.
+TEST(Defaults, GptOssClampsItsGatesAtSevenAndOpensThemBySlope) {
+  MLIRContext context;
+  auto numbers = [&](const json &config) {
+    std::set<float> found;
+    TempModel directory(config);
+    if (OwningOpRef<ModuleOp> module = importOrFail(context, directory.path()))
+      module->walk([&](graph::ConstantOp op) {
+        if (auto value = dyn_cast<DenseElementsAttr>(op.getValue()); value.getElementType().isF32())
+          found.insert(value.getSplatValue<float>());
+      });
+    return found;
+  };
+  json config = gptOssConfig();
+  config.erase("swiglu_limit");
+  EXPECT_EQ(numbers(config), (std::set<float>{-7, 0, 1, 1.702f, 7}));
+  config.update({{"swiglu_limit", 3.0}, {"swiglu_alpha", 2.0}});
+  EXPECT_EQ(numbers(config), (std::set<float>{-3, 0, 1, 2, 3}));
+}
+
 namespace {
-/// A Gemma in GGUF of so many layers, 8 wide with 2 heads of 8; `more` as the test wants it.
-class GemmaGguf : public io::test::ScratchFolder {
+/// A model in GGUF of so many layers, 8 wide with 2 heads of 8; `more` as the test wants it.
+class GgufDefaults : public io::test::ScratchFolder {
 protected:
   ModelConfig read(const std::string &architecture, uint32_t layers, const GgufBytes &more = {}) {
     GgufBytes file = more;
@@ -110,7 +156,7 @@ protected:
 } // namespace
 
 // The largest model of each is known by its layers: its scores are scaled by the width over the heads.
-TEST_F(GemmaGguf, TheLargestScalesByItsWidth) {
+TEST_F(GgufDefaults, TheLargestGemmasScaleByTheirWidth) {
   const double ofHead = 1 / std::sqrt(8.0), ofWidth = 1 / std::sqrt(16.0);
   for (auto [name, layers, scale] : {std::tuple("gemma2", 26, ofHead),
                                      {"gemma2", 46, ofWidth},
@@ -120,7 +166,7 @@ TEST_F(GemmaGguf, TheLargestScalesByItsWidth) {
     EXPECT_DOUBLE_EQ(read(name, uint32_t(layers)).attentionScale, scale) << name << " " << layers;
 }
 
-TEST_F(GemmaGguf, LayersThatSlideTurnByTenThousand) {
+TEST_F(GgufDefaults, Gemma3sLayersThatSlideTurnByTenThousand) {
   GgufBytes file;
   file.value("gemma3.rope.freq_base", /*F32=*/6, raw(1e6f));
   ModelConfig config = read("gemma3", 7, file);
@@ -128,4 +174,12 @@ TEST_F(GemmaGguf, LayersThatSlideTurnByTenThousand) {
   EXPECT_EQ(config.slidingRotary->theta, 1e4);
   file.value("gemma3.rope.freq_base_swa", /*F32=*/6, raw(2e4f));
   EXPECT_EQ(read("gemma3", 7, file).slidingRotary->theta, 2e4);
+}
+
+// As llama.cpp takes it, where transformers has 1: the converter writes what config.json says.
+TEST_F(GgufDefaults, GranitesScoresHaveTheScaleOfAHead) {
+  GgufBytes file;
+  EXPECT_DOUBLE_EQ(read("granite", 4, file).attentionScale, 1 / std::sqrt(8.0));
+  file.value("granite.attention.scale", /*F32=*/6, raw(0.25f));
+  EXPECT_EQ(read("granite", 4, file).attentionScale, 0.25);
 }
