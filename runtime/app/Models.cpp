@@ -1,7 +1,9 @@
 #include "Models.h"
 #include "tessera/runtime/core/Error.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 namespace tessera::runtime {
 
@@ -18,10 +20,13 @@ const io::ModelFile &Models::weights() {
   return model;
 }
 
+// What a tokenizer is read from, either of them.
+static constexpr const char *tokenizerTexts[] = {"tokenizer.json", "tokenizer.model"};
+
 void Models::takeTextsFrom(const std::string &save) {
   std::error_code none;
-  if (std::filesystem::exists(save + "/tokenizer.json", none) &&
-      std::filesystem::exists(save + "/config.json", none))
+  auto has = [&](const char *name) { return std::filesystem::exists(save + "/" + name, none); };
+  if (has("config.json") && std::any_of(std::begin(tokenizerTexts), std::end(tokenizerTexts), has))
     save_ = take(io::ModelFile::open(save));
 }
 
@@ -29,7 +34,9 @@ const io::ModelFile &Models::texts() {
   if (save_)
     return *save_;
   const io::ModelFile &model = main();
-  if (model.format() == io::ModelFormat::Gguf || model.text("tokenizer.json") || options_.model.empty())
+  auto has = [&](const char *name) { return model.text(name) != nullptr; };
+  if (model.format() == io::ModelFormat::Gguf || options_.model.empty() ||
+      std::any_of(std::begin(tokenizerTexts), std::end(tokenizerTexts), has))
     return model;
   if (!compiled_)
     compiled_ = openCompiled();

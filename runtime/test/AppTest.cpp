@@ -1,6 +1,8 @@
 // Executables end to end: the fake program on several meshes against plain loops.
 #include "AppFixture.h"
 
+#include <filesystem>
+
 using namespace fake;
 using nlohmann::json;
 
@@ -132,6 +134,28 @@ TEST(Generate, TokensOfTheTextArePenalized) {
     args += flag(prompt), expected += tokensLine(model().greedy(prompt, 9, 0.3));
   for (const char *mesh : meshes)
     EXPECT_EQ(shell(program(mesh) + args).out, expected) << mesh;
+}
+
+// A folder of --model has the tokenizer, also where that is SentencePiece's own file. What the program was
+// compiled from is not there at all.
+TEST(Generate, TheTokenizerLiesBesideTheWeights) {
+  const std::string folder = tempDir() + "/pieces";
+  std::filesystem::create_directory(folder);
+  std::filesystem::copy_file(model().path, folder + "/model.safetensors");
+  std::ofstream(folder + "/config.json") << "{}";
+  auto message = [](int field, const std::string &bytes) {
+    return std::string(1, char(field << 3 | 2)) + char(bytes.size()) + bytes;
+  };
+  auto piece = [&](const std::string &text, char type) {
+    return message(1, message(1, text) + "\x18" + type);
+  };
+  std::ofstream(folder + "/tokenizer.model", std::ios::binary)
+      << piece("<unk>", 2) << piece("<s>", 3) << piece("</s>", 3) << piece("\xE2\x96\x81", 1) << piece("a", 1)
+      << message(2, std::string("\x18\x02")); // merged by scores
+  const std::vector<int32_t> prompt = {1, 3, 4, 4};
+  Outcome o = shell(program("1") + " generate --json --max-new-tokens=5 --prompt=aa --model=" + folder);
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(json::parse(o.out)["tokens"], json(model().greedy(prompt, 5)));
 }
 
 TEST(Generate, MadeUpWeightsDoNotDependOnTheMesh) {
