@@ -51,6 +51,8 @@ def draw_case(draw):
     if family == "qwen2":
         c["hidden"] = kv_heads * group * dim
     c["slides"] = [bool(c["window"]) and draw.random() < 0.6 for _ in range(layers)]
+    if family == "qwen3_moe" and held != "gguf":  # a window of some layers is refused: releases of transformers do not agree on which
+        c["slides"] = [any(c["slides"])] * layers
     if family == "qwen3_moe":
         experts = draw.randint(2, 7)
         c.update(experts=experts, chosen=draw.randint(1, min(experts, 3)), expert_ffn=size(100), norm=True if held == "gguf" else draw.random() < 0.5)

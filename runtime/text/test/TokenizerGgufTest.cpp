@@ -6,6 +6,8 @@ using namespace tessera::text;
 using namespace tessera::io::test;
 
 namespace {
+using Ids = std::vector<int32_t>;
+
 class TokenizerGguf : public ScratchFolder {
 protected:
   // a, b, 1, a blank, "ab", "a1" and a control token; the rest is up to the test.
@@ -51,11 +53,10 @@ protected:
     EXPECT_TRUE(tokenizer) << tokenizer.failure().message();
     auto result = (*tokenizer)->encode(text);
     EXPECT_TRUE(result) << result.failure().message();
-    return *result;
+    return result ? *result : Ids();
   }
   std::vector<std::unique_ptr<io::ModelFile>> models;
 };
-using Ids = std::vector<int32_t>;
 } // namespace
 
 TEST_F(TokenizerGguf, ControlTokensAreParsedAndUnusedOnesHaveNoText) {
@@ -202,7 +203,7 @@ protected:
     EXPECT_TRUE(tokenizer) << tokenizer.failure().message();
     auto result = (*tokenizer)->encode(text);
     EXPECT_TRUE(result) << result.failure().message();
-    return *result;
+    return result ? *result : Ids();
   }
   static constexpr int32_t blank = 258, a = 259, blankA = 260, user = 261;
   std::vector<std::unique_ptr<io::ModelFile>> models;
