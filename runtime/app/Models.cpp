@@ -9,9 +9,16 @@ namespace tessera::runtime {
 
 const io::ModelFile &Models::weights() {
   const io::ModelFile &model = main();
-  if (!model.hasWeights())
+  if (!model.hasWeights()) {
+    std::error_code none;
+    for (const char *pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
+      if (std::filesystem::exists(model.path() + "/" + pickle, none))
+        throw Error("cannot load weights", model.path(),
+                    std::string("there is ") + pickle + ", and no safetensors",
+                    "convert them to safetensors, or name others with --model=");
     throw Error("cannot load weights", model.path(), "there are none beside its config.json",
                 "download them, name others with --model=, or try --init=random:1");
+  }
   if (!model.holds().empty())
     throw Error("cannot load weights", model.path(),
                 "it holds " + model.holds() + " of a training run, under the names of the weights",

@@ -158,6 +158,16 @@ TEST(Generate, TheTokenizerLiesBesideTheWeights) {
   EXPECT_EQ(json::parse(o.out)["tokens"], json(model().greedy(prompt, 5)));
 }
 
+TEST(Generate, AFolderWithoutWeightsSaysWhatItHas) {
+  const std::string folder = tempDir() + "/bare",
+                    run = program("tp2") + " generate --tokens=1 --max-new-tokens=2 --model=" + folder;
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/config.json") << "{}";
+  expectError(run, "(" + folder + "): there are none beside its config.json; download them");
+  std::ofstream(folder + "/pytorch_model.bin") << "PK";
+  expectError(run, "(" + folder + "): there is pytorch_model.bin, and no safetensors; convert them");
+}
+
 TEST(Generate, MadeUpWeightsDoNotDependOnTheMesh) {
   std::string args = " generate --print-tokens --max-new-tokens=8 --init=random:5" + flag(prompts[0]);
   std::string one = shell(program("1") + args).out;
