@@ -153,36 +153,40 @@ for words, new in ((["Hi there", "Go on"], 6), (lines, 4)):
     expect(" leave" in done.stderr, left > 0, f"{left} turns left: {done.stderr}")
 if not left:
     sys.exit("all turns fit: nothing is shown")
+def told(lines, user, assistant, *words, beside=0):
+    """What a conversation prints, and what reading it says, by plain `generate`; None where an answer has a zero, which no argument holds. `beside`: prompts before each."""
+    text, said = "", ""
+    for number, line in enumerate(lines):
+        text += user.format(line)
+        if "\0" in text:
+            return None
+        done = run("generate", "--json", *words, *["--prompt=any"] * number * beside, "--prompt=" + text)
+        reply = json.loads(done.stdout.splitlines()[-1])["text"]
+        text += assistant.format(reply)
+        said += fresh(reply)
+    return said, re.search(r"prefill: \d+ tokens", done.stderr)[0]
+
+
 # An answer of one token, behind which the conversation goes on at once: the caches do not hold that token yet.
 template = "{{ bos_token }}{% for m in messages %}({{ m.role }}){{ m.content }}{{ bos_token }}{% endfor %}(assistant)"
 write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": template})
-said, words = "", ""
-for line in lines[:3]:
-    words += f"(user){line}{bos['content']}(assistant)"
-    done = run("generate", "--json", "--max-new-tokens=1", "--prompt=" + words)
-    reply = json.loads(done.stdout)["text"]
-    words += reply + bos["content"]
-    said += fresh(reply)
-whole = re.search(r"prefill: \d+ tokens", done.stderr)[0]
-done = run("chat", "--max-new-tokens=1", text="\n".join(lines[:3]))
-expect((done.stdout, re.search(r"prefill: \d+ tokens", done.stderr)[0]), (said, whole), "answers of one token, and each token of the conversation read once")
+few_lines, wanted = next((part, found) for part in (lines[:3], lines[3:], lines[1:4], lines[2:5])
+                         if (found := told(part, "(user){}" + bos["content"] + "(assistant)", "{}" + bos["content"], "--max-new-tokens=1")))
+done = run("chat", "--max-new-tokens=1", text="\n".join(few_lines))
+expect((done.stdout, re.search(r"prefill: \d+ tokens", done.stderr)[0]), wanted, "answers of one token, and each token of the conversation read once")
 write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": TEMPLATE})
 # The second answer is drawn with the numbers of a second prompt, and so on.
-draws, words, said = ["--temperature=3", "--seed=5", few, "--quiet"], "", ""
-for number, line in enumerate(lines[:3]):
-    words += f"(user) {line}\n(assistant)"
-    reply = json.loads(run("generate", "--json", *draws, *["--prompt=any"] * number, "--prompt=" + words).stdout.splitlines()[-1])["text"]
-    words += f" {reply}\n"
-    said += fresh(reply)
-expect(run("chat", *draws, text="\n".join(lines[:3])).stdout, said, "answers that are drawn")
+draws, wanted = next((draws, found) for draws in (["--temperature=3", f"--seed={seed}", "--max-new-tokens=3"] for seed in range(5, 25))
+                     if (found := told(lines[:3], "(user) {}\n(assistant)", " {}\n", *draws, beside=1)))
+expect(run("chat", *draws, text="\n".join(lines[:3])).stdout, wanted[0], "answers that are drawn")
 # Turns leave for the sake of a quarter of the context, not of all that an answer may have.
-first = answer(few, f"--prompt=(user) {lines[0]}\n(assistant)")["text"]
-words = f"(user) {lines[0]}\n(assistant) {first[:first.index(first[2:4])]}\n(user) "
+opening = answer(few, f"--prompt=(user) {lines[0]}\n(assistant)")["text"]
+words = f"(user) {lines[0]}\n(assistant) {opening[:opening.index(opening[2:4])]}\n(user) "
 for count in range(1, 60):
     done = run("generate", "--max-new-tokens=0", f"--prompt={words}{'x ' * count}.\n(assistant)")
     if int(re.search(r"prefill: (\d+) tokens", done.stderr)[1]) in range(60, 72):
         break
-done = run("chat", "--max-new-tokens=80", f"--stop={first[2:4]}", text=f"{lines[0]}\n{'x ' * count}.\n")
+done = run("chat", "--max-new-tokens=80", f"--stop={opening[2:4]}", text=f"{lines[0]}\n{'x ' * count}.\n")
 expect((count < 59, " leave" in done.stderr), (True, False), f"turns that need not leave: {done.stderr}")
 expect(run("chat", "--max-new-tokens=6", "--quiet", text="\ufeffHi there\r\nGo on\r\n").stdout,
        run("chat", "--max-new-tokens=6", "--quiet", text="Hi there\nGo on\n").stdout, "lines of Windows")
