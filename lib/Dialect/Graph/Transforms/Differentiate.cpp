@@ -66,6 +66,32 @@ void Differentiator::runBlock(Block &forward, OpBuilder &builder, GradientSums &
   }
 }
 
+/// What leads to the gradient of one operand alone is called after that operand, other things after what the
+/// op makes.
+void Differentiator::nameMade(Operation *op, Operation *before, Operation *last,
+                              const GradientSums &gradients) const {
+  llvm::DenseMap<Operation *, Value> leadsTo; ///< null: to several
+  auto note = [&](Value value, Value operand) {
+    Operation *made = value.getDefiningOp();
+    if (auto [at, isNew] = leadsTo.try_emplace(made, operand); !isNew && at->second != operand)
+      at->second = Value();
+  };
+  for (Value operand : op->getOperands())
+    if (Value gradient = gradients.lookup(operand))
+      note(gradient, operand);
+  for (Operation *made = last; made && made != before; made = made->getPrevNode()) {
+    const Value operand = leadsTo.lookup(made);
+    for (Value read : made->getOperands())
+      note(read, operand);
+    StringRef name = operand ? valueName(operand) : StringRef();
+    if (name.empty())
+      name = callName(op->getLoc());
+    if (!name.empty())
+      made->setLoc(nameCall(made->getLoc(), ("gradient of " + name).str()));
+    made->setLoc(markPartOf(made->getLoc(), ("gradient of " + knownAs(op)).str(), differentiated));
+  }
+}
+
 void Differentiator::runOp(Operation *op, OpBuilder &builder, GradientSums &gradients) {
   SmallVector<Value> ofResults =
       llvm::map_to_vector(op->getResults(), [&](Value result) { return gradients.lookup(result); });
@@ -92,12 +118,7 @@ void Differentiator::runOp(Operation *op, OpBuilder &builder, GradientSums &grad
       keepTerms(op->getOperand(unsigned(i)), made);
     gradients.add(builder, op->getLoc(), op->getOperand(unsigned(i)), gradient);
   }
-  const StringRef name = callName(op->getLoc());
-  for (Operation *made = lastOp(); made && made != before; made = made->getPrevNode()) {
-    if (!name.empty())
-      made->setLoc(nameCall(made->getLoc(), ("gradient of " + name).str()));
-    made->setLoc(markPartOf(made->getLoc(), ("gradient of " + knownAs(op)).str(), differentiated));
-  }
+  nameMade(op, before, lastOp(), gradients);
   ++differentiated;
 }
 

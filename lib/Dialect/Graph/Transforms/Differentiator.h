@@ -45,6 +45,8 @@ public:
 private:
   friend class RepeatDifferentiator;
   void runOp(mlir::Operation *op, mlir::OpBuilder &builder, GradientSums &gradients);
+  void nameMade(mlir::Operation *op, mlir::Operation *before, mlir::Operation *last,
+                const GradientSums &gradients) const;
   void runRepeat(RepeatOp op, mlir::OpBuilder &builder, GradientSums &gradients);
 
   const Activity &activity;

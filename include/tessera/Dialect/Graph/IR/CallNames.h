@@ -9,6 +9,7 @@
 #define TESSERA_DIALECT_GRAPH_IR_CALLNAMES_H
 
 #include "mlir/IR/Location.h"
+#include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -18,6 +19,10 @@ namespace tessera::graph {
 mlir::Location nameCall(mlir::Location location, llvm::StringRef name);
 /// The name given last; empty: none. Of several locations in one: the first that has a name.
 llvm::StringRef callName(mlir::Location location);
+/// What a value of a step is called: as the op that makes it, an argument by its graph.name, a layer of a
+/// stack as the stack, and what a loop gives or carries as the op in the loop's body. Empty: nothing there
+/// has a name.
+llvm::StringRef valueName(mlir::Value value);
 
 /// Which iteration of a loop, "layer" say, an op belongs to: scale * index + offset, of the index of the loop
 /// that it stands in. Scale 0: it stands in none, and is of iteration `offset`.

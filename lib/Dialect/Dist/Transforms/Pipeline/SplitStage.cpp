@@ -1,9 +1,9 @@
 //===- SplitStage.cpp - The step of a stage as entries --------------------===//
 #include "Pipeline/StageParts.h"
-#include "Pipeline/ValueName.h"
 
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/Transforms/Passes.h"
+#include "tessera/Dialect/Graph/IR/CallNames.h"
 #include "tessera/Dialect/Graph/IR/Entries.h"
 #include "tessera/Dialect/Graph/Transforms/StepPorts.h"
 
@@ -133,7 +133,7 @@ void StageSplitter::nameStates() {
                        : *slot == graph::Slot::Whole              ? "kept"
                        : *slot == graph::Slot::UntilInputGradient ? "freed"
                                                                   : "made";
-    attributes = stateAttributes(names.next(prefix, value.getType()), slot, valueName(value));
+    attributes = stateAttributes(names.next(prefix, value.getType()), slot, graph::valueName(value));
   }
 }
 
