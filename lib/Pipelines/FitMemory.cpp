@@ -13,6 +13,7 @@
 
 #include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Pipelines/Frontend.h"
+#include "tessera/Pipelines/IdleLayouts.h"
 #include "tessera/Pipelines/Register.h"
 
 using namespace mlir;
@@ -42,7 +43,6 @@ private:
   Status search(int64_t bytes);
   std::vector<CompileOptions> strategies() const;
   std::vector<Layout> layouts(ArrayRef<std::string> idle) const;
-  std::string axesOfLayout(ArrayRef<std::string> idle) const;
   Result<FitStrategy *> strategyOf(const CompileOptions &candidate);
   Status consider(const std::vector<CompileOptions> &strategies);
   Status consider(Layout &layout);
@@ -72,20 +72,6 @@ private:
 
 } // namespace
 
-/// With an item of --shard besides.
-static CompileOptions withItem(CompileOptions options, const std::string &item) {
-  options.shard += (options.shard.empty() ? "" : ",") + item;
-  return options;
-}
-
-/// How the values of a class lie: whether an item speaks of the class, or of one of its values.
-static bool isSaid(const CompileOptions &options, StringRef valueClass, StringRef prefix) {
-  return llvm::any_of(llvm::split(options.shard, ','), [&](StringRef item) {
-    StringRef value = item.split('=').first.contains(':') ? item.split(':').first.trim() : StringRef();
-    return value == valueClass || (!prefix.empty() && value.starts_with(prefix));
-  });
-}
-
 /// What rungs above may be told about gradients, the fastest first.
 std::vector<CompileOptions> Fitting::strategies() const {
   std::vector<CompileOptions> list{options};
@@ -94,46 +80,19 @@ std::vector<CompileOptions> Fitting::strategies() const {
   std::string error;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
   // Gradients of one micro-batch are never whole where shards are enough.
-  if (mesh && options.microBatches > 1 && !isSaid(options, dist::kGradients, "grad."))
+  if (mesh && options.microBatches > 1 && !saysLayout(options, dist::kGradients, "grad."))
     for (StringRef axis : {"fsdp", "dp"})
       if (auto found = mesh->find(axis.str()); found && mesh->axes[size_t(*found)].size > 1) {
-        list.push_back(withItem(options, ("gradients:largest=" + axis).str()));
+        list.push_back(withShardItem(options, ("gradients:largest=" + axis).str()));
         break;
       }
   return list;
 }
 
-/// Axes that weights lie over by their names, and `idle` ones.
-std::string Fitting::axesOfLayout(ArrayRef<std::string> idle) const {
-  std::string error, axes;
-  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
-  for (const MeshAxis &axis : mesh->axes) {
-    const dist::StandardAxis *standard = dist::findStandardAxis(axis.name);
-    if (axis.size > 1 &&
-        ((standard && standard->largestFreeWeightDim) || llvm::is_contained(idle, axis.name)))
-      axes += (axes.empty() ? "" : "+") + axis.name;
-  }
-  return axes;
-}
-
-/// What else may lie over `idle` axes: states, then gradients that are added up, then the weights themselves,
-/// which are gathered to be used, or what is computed with them is moved.
 std::vector<Fitting::Layout> Fitting::layouts(ArrayRef<std::string> idle) const {
   std::vector<Layout> list;
-  const std::string axes = axesOfLayout(idle);
-  if (idle.empty() || axes.empty()) // a program may bring a mesh of its own
-    return list;
-  CompileOptions layout = options;
-  auto add = [&](StringRef valueClass, StringRef prefix) {
-    if (isSaid(options, valueClass, prefix))
-      return false;
-    layout = withItem(layout, (valueClass + ":" + dist::kLargest + "=" + axes).str());
-    list.push_back({layout, valueClass});
-    return true;
-  };
-  if (options.task == Task::Train && add(dist::kStates, "") && options.microBatches > 1)
-    add(dist::kGradients, "grad.");
-  add(dist::kWeights, "");
+  for (const IdleLayout &layout : idleLayouts(options, idle, options.microBatches > 1))
+    list.push_back({layout.options, layout.valueClass});
   return list;
 }
 
@@ -268,14 +227,15 @@ Status Fitting::considerSmaller(size_t at, bool wantsFastest) {
   if (!strategy)
     return strategy.takeFailure();
   std::vector<std::string> names = (*strategy)->held(chain[at].valueClass == dist::kStates);
-  llvm::erase_if(names, [&](const std::string &name) { return isSaid(options, name, ""); });
+  llvm::erase_if(names, [&](const std::string &name) { return saysLayout(options, name, ""); });
   // The largest ones: so many that nothing fits, and that something does.
   size_t few = 0, many = names.size();
   while (many - few > 1 && many > few) {
     const size_t middle = few + (many - few) / 2;
     Layout layout = {base, chain[at].valueClass};
     for (const std::string &name : ArrayRef(names).take_front(middle))
-      layout.options = withItem(layout.options, name + ":" + dist::kLargest.str() + "=" + axesOfLayout(axes));
+      layout.options = withShardItem(layout.options,
+                                     name + ":" + dist::kLargest.str() + "=" + axesOfLayout(options, axes));
     Result<bool> enough = isEnough(layout);
     if (!enough)
       return enough.takeFailure();

@@ -4,11 +4,10 @@
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Pipelines/Diagnostics.h"
+#include "tessera/Pipelines/IdleLayouts.h"
 #include "tessera/Pipelines/Phases.h"
 #include "tessera/Pipelines/SpmdFacts.h"
 #include "tessera/Support/TypeSizes.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 
@@ -75,30 +74,15 @@ Result<FitPlan> FitStrategy::between(FitPlan smallest, int64_t limit,
   return best;
 }
 
-/// Weights and states of all functions.
-static SmallVector<std::pair<func::FuncOp, BlockArgument>> heldArguments(ModuleOp module) {
-  SmallVector<std::pair<func::FuncOp, BlockArgument>> held;
-  for (auto function : module.getOps<func::FuncOp>())
-    for (BlockArgument argument : function.getArguments())
-      if (graph::argumentKind(argument) == graph::Kind::Parameter)
-        held.push_back({function, argument});
-  return held;
-}
-
 std::vector<std::string> FitStrategy::axesWithoutWeights() const {
-  const Mesh mesh = dist::getMesh(*local) ? dist::getMesh(*local).getMesh().toMesh() : Mesh();
   std::vector<std::string> idle;
-  const auto weights = heldArguments(*local);
-  for (int i = 0; i < int(mesh.axes.size()); ++i) {
-    // Where there is no weight, no item may speak of weights.
-    bool isUsed = mesh.axes[size_t(i)].size == 1 || weights.empty();
-    for (auto [function, weight] : weights)
-      if (auto sharding = dist::getShardingAttr(weight.getType()))
-        isUsed |= llvm::any_of(sharding.toSharding(mesh).usedAxes(),
-                               [&](const AxisRef &used) { return used.axis == i; });
-    if (!isUsed)
-      idle.push_back(mesh.axes[size_t(i)].name);
-  }
+  // Where there is no weight, no item may speak of weights.
+  if (!dist::getMesh(*local) || heldArguments(*local).empty())
+    return idle;
+  const std::set<std::string> used = axesOfWeights(*local);
+  for (const MeshAxis &axis : dist::getMesh(*local).getMesh().toMesh().axes)
+    if (axis.size > 1 && !used.count(axis.name))
+      idle.push_back(axis.name);
   return idle;
 }
 

@@ -2,6 +2,7 @@
 #include "tessera/Planner/PipelinePlan.h"
 
 #include "PipelineMemory.h"
+#include "tessera/Pipelines/IdleLayouts.h"
 #include "tessera/Planner/PipelineExplain.h"
 #include "tessera/Planner/PipelineTimes.h"
 
@@ -21,7 +22,8 @@ namespace {
 class GenerationPlanner {
 public:
   GenerationPlanner(ModuleOp graph, const LayerLoop &loop, int32_t ranks, CompileOptions &options)
-      : graph(graph), loop(loop), ranks(ranks), options(options), probe(graph, options.model) {}
+      : graph(graph), loop(loop), ranks(ranks), options(options), probe(graph, options.model),
+        asked(options.shard) {}
 
   Status run();
 
@@ -33,7 +35,11 @@ private:
   std::string describe(const RankMemory *memory) const;
   /// Whether what the stage takes is within the limit, as far as costs tell.
   bool fits(int32_t stage, int64_t begin, int64_t end) const;
+  Status readTimes();
+  /// With what `options` says of layouts: within the limit, or what takes least.
   Result<RankMemory> fit();
+  Result<RankMemory> cutToFit();
+  Result<RankMemory> fitOverIdleAxes(RankMemory least);
   Result<RankMemory> least();
   Result<RankMemory> measure(const schedule::StageSizes &sizes);
 
@@ -42,6 +48,7 @@ private:
   int32_t ranks;
   CompileOptions &options;
   StageProbe probe;
+  const std::string asked; ///< of --shard
 
   int64_t chunk = 0, context = 0;
   schedule::GenerationCosts costsOf(const schedule::StageSizes &of) const;
@@ -50,6 +57,7 @@ private:
   double ofLink = 0, ofTokenLink = 0, ofReturn = 0; ///< seconds of messages: docs/Schedules.md
   double limit = 0;                                 ///< of `bytes`: what is left where costs said too little
   schedule::StageSizes sizes;
+  std::vector<StageFigures> compiled; ///< measured last
 };
 
 } // namespace
@@ -103,7 +111,8 @@ std::string GenerationPlanner::describe(const RankMemory *memory) const {
     text += (stage ? "," : "") + std::to_string(layers);
   if (!ofChunk.layers.empty())
     text += ": " + describeGeneration(costsOf(sizes), options.microBatches) + " planned";
-  return text + (memory ? "; " + describeMemory(options, *memory) : "");
+  return text + (options.shard == asked ? "" : ", --shard=" + options.shard) +
+         (memory ? "; " + describeMemory(options, *memory) : "");
 }
 
 bool GenerationPlanner::fits(int32_t stage, int64_t begin, int64_t end) const {
@@ -150,11 +159,12 @@ Result<RankMemory> GenerationPlanner::measure(const schedule::StageSizes &of) {
   Result<std::vector<StageFigures>> stages = probe.measure(options, Rung::Exec);
   if (!stages)
     return stages.takeFailure();
-  return memoryOfRanks(*stages, options, nullptr);
+  compiled = stages.take();
+  return memoryOfRanks(compiled, options, nullptr);
 }
 
 /// Bytes are measured: the cut is made again for less until its programs fit.
-Result<RankMemory> GenerationPlanner::fit() {
+Result<RankMemory> GenerationPlanner::cutToFit() {
   Result<StageCosts> costs = StageCosts::probe(probe, loop, options, Rung::Exec);
   if (!costs)
     return costs.takeFailure();
@@ -196,6 +206,46 @@ Result<RankMemory> GenerationPlanner::least() {
   return measure(sizes);
 }
 
+/// What chunks, tokens and their messages take.
+Status GenerationPlanner::readTimes() {
+  // Of a short context: a long one is spread over stages as their layers are.
+  CompileOptions brief = options;
+  brief.maxSeqLen = std::min(context, 2 * chunk);
+  Result<StageCosts> costs = StageCosts::probe(probe, loop, brief, Rung::Spmd);
+  if (!costs)
+    return costs.takeFailure();
+  ofChunk = rounded(costs->of(Figure::Chunk));
+  ofToken = rounded(costs->of(Figure::Token));
+  Result<Link> link = readLink(options);
+  if (!link)
+    return link.takeFailure();
+  const std::vector<double> tokens = secondsOfTokens(costs->compiled(), *link);
+  ofLink = secondsOfMessage(*link, costs->messageBytes());
+  ofTokenLink = tokens.front();
+  ofReturn = tokens.back();
+  return {};
+}
+
+Result<RankMemory> GenerationPlanner::fit() { return options.stages.empty() ? cutToFit() : measure(sizes); }
+
+/// Where nothing fits as it is asked for, which takes `least`: weights over axes that none lies over, as few
+/// as are enough.
+Result<RankMemory> GenerationPlanner::fitOverIdleAxes(RankMemory least) {
+  for (const std::vector<std::string> &axes : idleAxesOfStages(compiled, options))
+    for (const IdleLayout &layout : idleLayouts(options, axes, /*addsUpGradients=*/false)) {
+      options.shard = layout.options.shard;
+      if (Status s = options.stages.empty() ? readTimes() : Status(); !s)
+        return s.takeFailure();
+      Result<RankMemory> memory = fit();
+      if (!memory || memory->total() <= options.memory)
+        return memory;
+      if (memory->total() < least.total())
+        least = *memory;
+      options.shard = asked;
+    }
+  return least;
+}
+
 Status GenerationPlanner::run() {
   const std::string flags = describeGiven(options); // before anything is completed
   if (Status s = readSizes(); !s)
@@ -204,8 +254,7 @@ Status GenerationPlanner::run() {
     options.stageCoordinates.push_back(stage);
   options.scheduleName = "in-turn";
   options.sendBuffers = kSendBuffers;
-  const bool isPinned = !options.stages.empty();
-  if (isPinned) {
+  if (!options.stages.empty()) {
     Result<schedule::StageSizes> pinned = schedule::parseStageSizes(options.stages, loop.layers);
     if (!pinned)
       return pinned.takeFailure();
@@ -215,32 +264,20 @@ Status GenerationPlanner::run() {
                      "it names " + std::to_string(sizes.size()) + " stages, and the axis pp has " +
                          std::to_string(ranks) + " ranks",
                      "give as many numbers, separated by commas");
-  } else {
-    // Of a short context: a long one is spread over stages as their layers are.
-    CompileOptions brief = options;
-    brief.maxSeqLen = std::min(context, 2 * chunk);
-    Result<StageCosts> costs = StageCosts::probe(probe, loop, brief, Rung::Spmd);
-    if (!costs)
-      return costs.takeFailure();
-    ofChunk = rounded(costs->of(Figure::Chunk));
-    ofToken = rounded(costs->of(Figure::Token));
-    Result<Link> link = readLink(options);
-    if (!link)
-      return link.takeFailure();
-    const std::vector<double> tokens = secondsOfTokens(costs->compiled(), *link);
-    ofLink = secondsOfMessage(*link, costs->messageBytes());
-    ofTokenLink = tokens.front();
-    ofReturn = tokens.back();
+  } else if (Status s = readTimes(); !s) {
+    return s;
   }
   std::optional<RankMemory> taken;
   if (options.memory) {
-    Result<RankMemory> memory = isPinned ? measure(sizes) : fit();
+    Result<RankMemory> memory = fit();
+    if (memory && memory->total() > options.memory)
+      memory = fitOverIdleAxes(*memory);
     if (!memory)
       return memory.takeFailure();
     if (memory->total() > options.memory)
       return doesNotFit(options, *memory);
     taken = *memory;
-  } else if (!isPinned) {
+  } else if (options.stages.empty()) {
     if (Status s = cut(); !s)
       return s;
   }

@@ -1,6 +1,8 @@
 //===- PipelineMemory.cpp -------------------------------------------------===//
 #include "PipelineMemory.h"
 
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
+#include "tessera/Planner/PipelinePlan.h"
 #include "tessera/runtime/pipeline/EvaluationLists.h"
 
 #include <algorithm>
@@ -99,6 +101,29 @@ RankMemory memoryOfRanks(const std::vector<StageFigures> &stages, const CompileO
   }
   return *std::max_element(ranks.begin(), ranks.end(),
                            [](const RankBytes &a, const RankBytes &b) { return a.total() < b.total(); });
+}
+
+std::vector<std::vector<std::string>> idleAxesOfStages(const std::vector<StageFigures> &stages,
+                                                       const CompileOptions &options) {
+  std::string error;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  std::vector<std::pair<int64_t, std::vector<std::string>>> sets = {{1, {}}};
+  for (const MeshAxis &axis : mesh->axes) {
+    if (axis.size == 1 || axis.name == kPipelineAxis ||
+        any_of(stages, [&](const StageFigures &stage) { return stage.axesOfWeights.count(axis.name) > 0; }))
+      continue;
+    for (size_t without = sets.size(), i = 0; i < without; ++i) {
+      auto [ranks, axes] = sets[i];
+      axes.push_back(axis.name);
+      sets.emplace_back(ranks * axis.size, std::move(axes));
+    }
+  }
+  sets.erase(sets.begin());
+  stable_sort(sets, [](const auto &a, const auto &b) { return a.first < b.first; });
+  std::vector<std::vector<std::string>> all;
+  for (auto &[ranks, axes] : sets)
+    all.push_back(std::move(axes));
+  return all;
 }
 
 static std::string partsText(const CompileOptions &options, const RankMemory &memory) {

@@ -16,6 +16,10 @@ using RankMemory = runtime::RankBytes;
 RankMemory memoryOfRanks(const std::vector<StageFigures> &stages, const CompileOptions &options,
                          const schedule::Schedule *lists);
 
+/// Sets of axes, but the one of stages, that no weight of any stage lies over: those of fewest ranks first.
+std::vector<std::vector<std::string>> idleAxesOfStages(const std::vector<StageFigures> &stages,
+                                                       const CompileOptions &options);
+
 /// `needs at least 12 bytes a rank: ...` of a limit that nothing fits into.
 Failure doesNotFit(const CompileOptions &options, const RankMemory &least);
 /// `12 of 20 bytes of a rank: ...`.

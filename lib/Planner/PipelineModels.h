@@ -19,6 +19,7 @@ public:
   Status add(StageProbe &probe, const LayerLoop &loop, const CompileOptions &options, const Link &link,
              const std::vector<int32_t> &microBatches);
 
+  bool isEmpty() const { return models.empty(); }
   const schedule::PipelineModel &of(int32_t microBatches, bool splitsBackward) const;
 
 private:

@@ -1,6 +1,7 @@
 //===- PipelineProbe.cpp --------------------------------------------------===//
 #include "tessera/Planner/PipelineProbe.h"
 
+#include "tessera/Pipelines/IdleLayouts.h"
 #include "tessera/Pipelines/ProgramMemory.h"
 #include "tessera/Pipelines/SpmdFacts.h"
 
@@ -17,7 +18,6 @@
 #include "mlir/Parser/Parser.h"
 
 #include <numeric>
-#include <set>
 
 using namespace mlir;
 
@@ -156,6 +156,7 @@ static void readArguments(func::FuncOp entry, graph::Role role, StageFigures &fi
 static StageFigures readStage(ModuleOp stage) {
   StageFigures figures;
   SpmdFacts facts(stage);
+  figures.axesOfWeights = axesOfWeights(stage);
   std::set<std::pair<StringRef, StringRef>> outputs;
   for (auto entry : stage.getOps<func::FuncOp>()) {
     auto role = entry->getAttrOfType<graph::RoleAttr>(graph::kRoleAttr);

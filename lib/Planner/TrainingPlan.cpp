@@ -9,6 +9,7 @@
 #include "PipelineMemory.h"
 #include "PipelineModels.h"
 #include "ScheduleFile.h"
+#include "tessera/Pipelines/IdleLayouts.h"
 #include "tessera/Planner/PipelineTimes.h"
 
 #include "tessera/runtime/schedule/Lower.h"
@@ -42,11 +43,13 @@ private:
   Status readFlags();
   Status checkStages() const;
   void findMicroBatches();
-  void addVariants();
+  void addVariants(const CompileOptions &told);
   /// What `variant` takes with the numbers of micro-batches that are looked at.
   Status addModels(Variant &variant);
   /// What stages of the plan take of a rank, compiled to rung exec.
   Result<RankMemory> measure(size_t variant, const schedule::Plan &plan);
+  /// Of the variants so far.
+  Result<schedule::Choice> search();
   Result<schedule::Choice> choose();
   Result<schedule::Schedule> listsOf(const schedule::Plan &plan) const;
   static void take(const Variant &variant, const schedule::Schedule &lists, const schedule::StageSizes &sizes,
@@ -66,6 +69,7 @@ private:
   schedule::ChoiceLimits limits;
   std::vector<Variant> variants;
   std::map<std::pair<size_t, std::string>, RankMemory> measured; ///< by variant and plan
+  std::vector<std::vector<std::string>> idle; ///< sets of axes that weights, as asked for, leave out
 };
 
 } // namespace
@@ -126,11 +130,11 @@ void TrainingPlanner::findMicroBatches() {
 }
 
 /// Without a limit nothing is better made again.
-void TrainingPlanner::addVariants() {
-  variants.push_back({options, {}});
+void TrainingPlanner::addVariants(const CompileOptions &told) {
+  variants.push_back({told, {}});
   if (!options.memory || options.isRecomputeGiven)
     return;
-  variants.push_back({options, {}});
+  variants.push_back({told, {}});
   variants.back().options.recompute = "full";
 }
 
@@ -151,6 +155,9 @@ Status TrainingPlanner::addModels(Variant &variant) {
 }
 
 Result<RankMemory> TrainingPlanner::measure(size_t variant, const schedule::Plan &plan) {
+  const std::pair<size_t, std::string> key = {variant, plan.toString()};
+  if (auto known = measured.find(key); known != measured.end())
+    return known->second;
   Result<schedule::Schedule> lists = listsOf(plan);
   if (!lists)
     return lists.takeFailure();
@@ -161,23 +168,41 @@ Result<RankMemory> TrainingPlanner::measure(size_t variant, const schedule::Plan
     return figures.takeFailure();
   stages.sendBuffers = sendBuffersOf(*lists, timesOf(*figures, stages.stageCoordinates, Task::Train, link));
   RankMemory memory = memoryOfRanks(*figures, stages, &*lists);
-  measured[{variant, plan.toString()}] = memory;
+  if (variants[variant].options.shard == options.shard)
+    idle = idleAxesOfStages(*figures, options);
+  measured[key] = memory;
   return memory;
 }
 
-Result<schedule::Choice> TrainingPlanner::choose() {
+Result<schedule::Choice> TrainingPlanner::search() {
   std::vector<schedule::ModelOf> models;
   for (Variant &variant : variants) {
-    if (Status s = addModels(variant); !s)
-      return s.takeFailure();
+    if (variant.models.isEmpty())
+      if (Status s = addModels(variant); !s)
+        return s.takeFailure();
     models.emplace_back([&known = variant.models](int32_t m, bool splits) { return known.of(m, splits); });
   }
   limits.bytes = double(options.memory);
-  Result<schedule::Choice> chosen =
-      schedule::choosePlan(models, limits, [&](size_t variant, const schedule::Plan &plan) -> Result<double> {
+  return schedule::choosePlan(
+      models, limits, [&](size_t variant, const schedule::Plan &plan) -> Result<double> {
         Result<RankMemory> memory = measure(variant, plan);
         return memory ? Result<double>(double(memory->total())) : memory.takeFailure();
       });
+}
+
+/// Where nothing fits as it is asked for, states, gradients and weights may lie over axes that no weight lies
+/// over, as few as are enough.
+Result<schedule::Choice> TrainingPlanner::choose() {
+  addVariants(options);
+  Result<schedule::Choice> chosen = search();
+  const std::vector<std::vector<std::string>> sets = idle;
+  for (const std::vector<std::string> &axes : sets) {
+    if (!chosen || chosen->fits)
+      return chosen;
+    for (const IdleLayout &layout : idleLayouts(options, axes, /*addsUpGradients=*/true))
+      addVariants(layout.options);
+    chosen = search();
+  }
   if (chosen && !chosen->fits)
     return doesNotFit(options, measured.at({chosen->best.variant, chosen->best.plan.toString()}));
   return chosen;
@@ -203,6 +228,7 @@ Result<schedule::Schedule> TrainingPlanner::listsOf(const schedule::Plan &plan) 
 void TrainingPlanner::take(const Variant &variant, const schedule::Schedule &lists,
                            const schedule::StageSizes &sizes, CompileOptions &into) {
   into.recompute = variant.options.recompute;
+  into.shard = variant.options.shard;
   into.microBatches = lists.microBatches;
   into.splitsBackward = schedule::splitsBackward(lists);
   into.stageSizes.assign(sizes.begin(), sizes.end());
@@ -215,8 +241,9 @@ void TrainingPlanner::take(const Variant &variant, const schedule::Schedule &lis
 std::string TrainingPlanner::describe(const schedule::Choice &chosen) const {
   auto one = [&](const schedule::Candidate &of) -> std::string {
     const CompileOptions &told = variants[of.variant].options;
-    return llvm::formatv("{0}: {1:f2} us planned{2}", of.plan.toString(), of.plan.seconds * 1e6,
-                         told.recompute == options.recompute ? "" : ", --recompute=" + told.recompute);
+    return llvm::formatv("{0}: {1:f2} us planned{2}{3}", of.plan.toString(), of.plan.seconds * 1e6,
+                         told.recompute == options.recompute ? "" : ", --recompute=" + told.recompute,
+                         told.shard == options.shard ? "" : ", --shard=" + told.shard);
   };
   std::string text = one(chosen.best);
   if (options.memory)
@@ -249,12 +276,12 @@ Status TrainingPlanner::run() {
     return s;
   const std::string flags = describeGiven(options); // before anything is completed
   findMicroBatches();
-  addVariants();
   size_t variant = 0;
   schedule::Plan plan;
   if (std::optional<schedule::Plan> pinned = schedule::pinnedPlan(limits); pinned && !options.memory) {
     // There is nothing to choose.
     plan = *pinned;
+    addVariants(options);
     options.planText = plan.toString();
   } else {
     Result<schedule::Choice> chosen = choose();

@@ -29,7 +29,7 @@ def compiled(*more):
 def taken(limit, chosen=()):
     items = ",".join(words for words in chosen if words and not words.startswith("--"))
     more = [words for words in chosen if words.startswith("--")] + ([f"--shard={items}"] if items else [])
-    found = re.search(r"remark: memory: (\d+) of \d+ bytes", compiled(f"--memory={limit}", "--explain", *more))
+    found = re.search(r"remark: (?:memory: |pipeline: [^\n]*?; )(\d+) of \d+ bytes", compiled(f"--memory={limit}", "--explain", *more))
     if not found:
         sys.exit(f"{chosen}: {compiled(f'--memory={limit}', *more)}")
     return int(found[1])

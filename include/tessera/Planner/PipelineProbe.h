@@ -19,6 +19,9 @@
 
 #include <array>
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -57,8 +60,9 @@ struct StageFigures {
   int64_t sent = 0, sentBack = 0; ///< of a micro-batch of training, or a chunk
   int64_t shared = 0;             ///< bytes of gradients of weights that another stage has too
   std::vector<std::pair<std::string, int64_t>> sharedGradients; ///< each of them, by name
-  int64_t tokens = 0;  ///< bytes of a call's tokens, where it gives some: of all ranks' rows
-  int64_t outputs = 0; ///< bytes of outputs that are kept as inputs of other entries
+  int64_t tokens = 0;                  ///< bytes of a call's tokens, where it gives some: of all ranks' rows
+  int64_t outputs = 0;                 ///< bytes of outputs that are kept as inputs of other entries
+  std::set<std::string> axesOfWeights; ///< those that its weights and states lie over
 
   double of(Figure figure) const { return all[size_t(figure)]; }
   /// Of a step with dropout: of the one without, where nothing is dropped. Zeros of what it has not.
