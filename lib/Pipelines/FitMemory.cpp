@@ -44,6 +44,7 @@ private:
   std::vector<CompileOptions> strategies() const;
   std::vector<Layout> layouts(ArrayRef<std::string> idle) const;
   Result<FitStrategy *> strategyOf(const CompileOptions &candidate);
+  Result<bool> fitsWith(const CompileOptions &told, Result<FitPlan> (FitStrategy::*which)());
   Status consider(const std::vector<CompileOptions> &strategies);
   Status consider(Layout &layout);
   Status considerLayouts(std::vector<CompileOptions> &all);
@@ -135,6 +136,18 @@ Status Fitting::considerBetween(FitStrategy &strategy) {
   return {};
 }
 
+/// Whether a plan of what is told so fits.
+Result<bool> Fitting::fitsWith(const CompileOptions &told, Result<FitPlan> (FitStrategy::*which)()) {
+  Result<FitStrategy *> strategy = strategyOf(told);
+  if (!strategy)
+    return strategy.takeFailure();
+  Result<FitPlan> plan = ((*strategy)->*which)();
+  if (!plan)
+    return plan.takeFailure();
+  weigh(*plan);
+  return isWithin(*plan);
+}
+
 Status Fitting::consider(Layout &candidate) {
   Result<FitStrategy *> strategy = strategyOf(candidate.options);
   if (!strategy)
@@ -193,18 +206,10 @@ Status Fitting::considerLayouts(std::vector<CompileOptions> &all) {
 /// Of the layout numbered `at`, which fits: the same over fewer axes, and of fewer values of its last class.
 Status Fitting::considerSmaller(size_t at, bool wantsFastest) {
   auto isEnough = [&](Layout &layout) -> Result<bool> {
-    if (!wantsFastest) {
-      Status s = consider(layout);
-      return s ? Result<bool>(layout.fits) : s.takeFailure();
-    }
-    Result<FitStrategy *> strategy = strategyOf(layout.options);
-    if (!strategy)
-      return strategy.takeFailure();
-    Result<FitPlan> fastest = (*strategy)->fastest();
-    if (!fastest)
-      return fastest.takeFailure();
-    weigh(*fastest);
-    return isWithin(*fastest);
+    if (wantsFastest)
+      return fitsWith(layout.options, &FitStrategy::fastest);
+    Status s = consider(layout);
+    return s ? Result<bool>(layout.fits) : s.takeFailure();
   };
   std::vector<std::string> axes = idleAxes;
   for (const std::string &axis : idleAxes) {
@@ -251,14 +256,7 @@ Status Fitting::considerTighter(const FitPlan &tooLargePlan) {
   tighter.savedBytes = -1;
   auto place = [&](int64_t bytes) -> Result<bool> {
     tighter.liveBytes = bytes;
-    Result<FitStrategy *> strategy = strategyOf(tighter);
-    if (!strategy)
-      return strategy.takeFailure();
-    Result<FitPlan> smallest = (*strategy)->smallest();
-    if (!smallest)
-      return smallest.takeFailure();
-    weigh(*smallest);
-    return isWithin(*smallest);
+    return fitsWith(tighter, &FitStrategy::smallest);
   };
   // First as little as can be: where that does not fit, others are not tried.
   int64_t enough = 0, tooMuch = tooLargePlan.memory.arena;
