@@ -47,6 +47,8 @@ static Json stepJson(const Manifest &manifest, const WeightPlan &plan, const Ent
   Json collectives = Json::array();
   for (auto [id, executions] : entry.collectives) {
     const CollectiveSpec &c = manifest.collectives[id];
+    if (mostBytesSent(manifest, c) == 0) // of a part each rank may have its piece itself
+      continue;
     Json axes = Json::array();
     for (const SubAxis &sub : manifest.groups[c.group])
       axes.push_back(axisText(manifest, sub));

@@ -17,13 +17,12 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       busiest rank sends or receives. 0 if no rank hears of another.}], "int64_t", "getBytesSent", (ins "const ::tessera::Mesh &":$mesh)>,
     InterfaceMethod<"Messages that a rank waits for, each with its latency; 0: as many rounds as its group takes.", "int64_t", "getMessages",
       (ins "const ::tessera::Mesh &":$mesh), "", "return 0;">,
+    InterfaceMethod<"Some rank hears of another.", "bool", "communicates", (ins), "",
+      "return $_op.getStepKind() != ::tessera::StepKind::AllSlice && $_op.getStepKind() != ::tessera::StepKind::Contribute;">,
     InterfaceMethod<[{The dimension of the operand whose axes leave; -1 where none do, or where only the two shardings say which.}],
       "int64_t", "getLeftDim">,
   ];
   let extraSharedClassDeclaration = [{
-    bool communicates() {
-      return $_op.getStepKind() != ::tessera::StepKind::AllSlice && $_op.getStepKind() != ::tessera::StepKind::Contribute;
-    }
     /// Partial values are combined.
     bool reduces() {
       return $_op.getStepKind() == ::tessera::StepKind::AllReduce || $_op.getStepKind() == ::tessera::StepKind::ReduceScatter;

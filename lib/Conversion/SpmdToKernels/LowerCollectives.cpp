@@ -368,7 +368,23 @@ struct CollectiveLowering {
                       dist::axesAttr(op.getContext(), axes, mesh), input(), resultType(), before, after);
   }
 
+  /// Each rank has its piece of the part at the beginning of its own.
+  static bool isCut(dist::GroupedSendOp op) {
+    return !op.communicates() && op.getAt() &&
+           llvm::all_of(*op.getAt(), [](int64_t at) { return at == 0; }) &&
+           dist::getShardingAttr(op.getInput().getType()).getDims() ==
+               dist::getShardingAttr(op.getType()).getDims();
+  }
+
   Value send(dist::GroupedSendOp op, ArrayAttr axes) {
+    if (isCut(op)) {
+      Value own = input();
+      for (int64_t d = 0; d < resultType().getRank(); ++d)
+        own = resize(own, d, resultType().getDimSize(d), nullptr);
+      // Others still see what is cut as it was.
+      return own != input() ? own
+                            : exec::ReshapeOp::create(builder, op->getLoc(), tensorOf(own), own).getResult();
+    }
     Value sent = collective(CollectiveKind::GroupedSend, Reduction::None, axes, input(), resultType(),
                             dist::getShardingAttr(input().getType()), dist::getShardingAttr(resultType()));
     if (DenseI64ArrayAttr at = op.getAtAttr())

@@ -439,6 +439,10 @@ int64_t GroupedSendOp::getBytesSent(const Mesh &mesh) {
       });
   return bytesSentBy(*this, mesh, int64_t(elements * tensorBytes(type.clone(ArrayRef<int64_t>(1)))));
 }
+bool GroupedSendOp::communicates() {
+  ShardingAttr sharding = getShardingAttr(getInput().getType());
+  return getBytesSent(lookupMesh(*this, sharding.getMesh()).getMesh().toMesh()) > 0;
+}
 int64_t GroupedSendOp::getMessages(const Mesh &mesh) {
   return withPart(*this, mesh, [](const SentPart &part, const Sharding &from, const Sharding &to) {
     return sendMessages(part, from, to);

@@ -191,6 +191,8 @@ def Dist_GroupedSendOp : Dist_CollectiveOp<"grouped_send"> {
   let assemblyFormat = "$input (`at` $at^)? attr-dict `:` type($input) `->` type($result)";
   let extraClassDeclaration = [{
     int64_t getMessages(const ::tessera::Mesh &mesh);
+    /// Not where each rank has its piece of the part itself.
+    bool communicates();
   }];
 }
 
