@@ -26,6 +26,13 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
+/// What takes the place of `first` and `second`, which alone reads it, stands where `first` does if that is
+/// in another block: in a branch, or a loop, it would run at other times, and more often.
+static void insertInPlaceOf(Operation *first, Operation *second, PatternRewriter &rewriter) {
+  if (first->getBlock() != second->getBlock())
+    rewriter.setInsertionPoint(first);
+}
+
 namespace {
 /// all_reduce, then all_slice: every rank needs a piece of the sum only. Axes of the slice, in order: over
 /// which the sum is, it is scattered; by others terms are sliced before they travel. What the slice does not
@@ -76,6 +83,7 @@ struct FuseReduceScatter : public OpRewritePattern<AllSliceOp> {
       sharding.partialKind = sharding.partial.empty() ? PartialKind::None : sharding.partialKind;
     };
     Value value = reduce.getInput();
+    insertInPlaceOf(reduce, slice, rewriter);
     for (const Run &run : runs) {
       AxisList &axes = sharding.dims[dim].axes;
       axes.append(run.axes.begin(), run.axes.end());
@@ -270,6 +278,7 @@ struct MergeReduces : public OpRewritePattern<AllReduceOp> {
     AllReduceOp first = onlyOneBefore(second);
     if (!first)
       return rewriter.notifyMatchFailure(second, "no all_reduce before it that nobody else reads");
+    insertInPlaceOf(first, second, rewriter);
     rewriter.replaceOpWithNewOp<AllReduceOp>(
         second, second.getType(), first.getInput(),
         joinAxes(second, first.getAxes(), second.getAxes(), /*sorted=*/true),
@@ -289,6 +298,7 @@ template <typename Op> struct MergeAlongDimension : public OpRewritePattern<Op> 
     constexpr bool gathers = std::is_same_v<Op, AllGatherOp>;
     ArrayAttr axes = gathers ? joinAxes(second, second.getAxes(), first.getAxes())
                              : joinAxes(second, first.getAxes(), second.getAxes());
+    insertInPlaceOf(first, second, rewriter);
     rewriter.replaceOpWithNewOp<Op>(second, second.getType(), first.getInput(), second.getDim(), axes,
                                     joinWhy(first.getWhyAttr(), second.getWhyAttr()));
     return success();
@@ -310,6 +320,7 @@ struct MergeExchanges : public OpRewritePattern<AllToAllOp> {
     llvm::append_range(from, second.getFrom());
     llvm::append_range(to, second.getTo());
     llvm::append_range(axes, second.getAxes());
+    insertInPlaceOf(first, second, rewriter);
     rewriter.replaceOpWithNewOp<AllToAllOp>(second, second.getType(), first.getInput(), from, to,
                                             rewriter.getArrayAttr(axes),
                                             joinWhy(first.getWhyAttr(), second.getWhyAttr()));
@@ -335,7 +346,7 @@ private:
     int64_t bytes = 0;
     for (int operand : group) {
       auto reduce = op->getOperand(operand).getDefiningOp<AllReduceOp>();
-      if (!reduce || !reduce->hasOneUse() ||
+      if (!reduce || !reduce->hasOneUse() || reduce->getBlock() != op->getBlock() ||
           reduce.getAxes() != op->getOperand(group.front()).getDefiningOp<AllReduceOp>().getAxes() ||
           getShardingAttr(reduce.getInput().getType()).getPartialKind() != PartialKindEnum::sum)
         return failure();
