@@ -172,7 +172,7 @@ public:
       if (isHandOver(i))
         continue;
       ProgramOp entry;
-      entry.rule = op.rule;
+      entry.rule = op.rule.withWindows();
       for (int operand : op.operands)
         entry.operands.push_back(valueOf(operand));
       for (int result : op.results) {

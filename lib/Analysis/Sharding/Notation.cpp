@@ -259,6 +259,31 @@ struct RuleParser {
     }
     return true;
   }
+  int factor() {
+    StringRef name = word();
+    auto it = names.find(name);
+    if (it != names.end())
+      return it->second;
+    fail("unknown factor " + quoted(name));
+    return -1;
+  }
+  /// `k of i at 3`, separated by commas.
+  bool windows() {
+    while (!take("}")) {
+      take(",");
+      Window window{};
+      if ((window.part = factor()) < 0)
+        return false;
+      if (!take("of"))
+        return fail("expected PART of WHOLE at NUMBER");
+      if ((window.whole = factor()) < 0)
+        return false;
+      if (!take("at") || word().getAsInteger(10, window.begin))
+        return fail("expected PART of WHOLE at NUMBER");
+      rule.windows.push_back(window);
+    }
+    return true;
+  }
   bool attribute() {
     StringRef key = "sizes"; // `{i=8, j=4}` alone
     if (!take("{")) {
@@ -270,13 +295,14 @@ struct RuleParser {
       return groups(rule.linear);
     if (key == "max_linear")
       return groups(rule.maxLinear);
+    if (key == "window")
+      return windows();
     while (!take("}")) {
       take(",");
-      StringRef name = word();
-      auto it = names.find(name);
-      if (it == names.end())
-        return fail("unknown factor " + quoted(name));
-      Factor &factor = rule.factors[it->second];
+      const int number = this->factor();
+      if (number < 0)
+        return false;
+      Factor &factor = rule.factors[number];
       if (key == "reduction" || key == "max_reduction") {
         factor.kind = FactorKind::Reduction;
         factor.combine = key == "reduction" ? PartialKind::Sum : PartialKind::Max;
@@ -286,7 +312,7 @@ struct RuleParser {
         factor.kind = FactorKind::Permutation;
       } else if (key == "sizes") {
         if (!take("=") || word().getAsInteger(10, factor.size) || factor.size < 1)
-          return fail("expected the size of factor " + quoted(name));
+          return fail("expected FACTOR=SIZE");
       } else {
         return fail("unknown attribute " + quoted(key));
       }

@@ -45,7 +45,14 @@ ShardingRule ShardingRule::withWindows() const {
 }
 
 std::string ShardingRule::toString() const {
-  std::string text = tensorsText(operands) + " -> " + tensorsText(results);
+  // As the op runs on whole dimensions, whether windows stand for factors here or not.
+  llvm::SmallVector<TensorFactors, 4> own = results;
+  for (const Window &window : windows)
+    if (factors[window.whole].kind == FactorKind::Window)
+      for (TensorFactors &result : own)
+        for (auto &dim : result.dims)
+          llvm::replace(dim, window.whole, window.part);
+  std::string text = tensorsText(operands) + " -> " + tensorsText(own);
   auto list = [&](llvm::StringRef word, auto wanted) {
     std::string names;
     for (auto [i, factor] : llvm::enumerate(factors))
@@ -58,10 +65,13 @@ std::string ShardingRule::toString() const {
        [](const Factor &f) { return f.kind == FactorKind::Reduction && f.combine != PartialKind::Max; });
   list("max_reduction",
        [](const Factor &f) { return f.kind == FactorKind::Reduction && f.combine == PartialKind::Max; });
-  list("need_replication", [](const Factor &f) { return f.kind == FactorKind::NeedReplication; });
+  list("need_replication",
+       [](const Factor &f) { return f.kind == FactorKind::NeedReplication || f.kind == FactorKind::Window; });
   list("permutation", [](const Factor &f) { return f.kind == FactorKind::Permutation; });
-  list("window", [](const Factor &f) { return f.kind == FactorKind::Window; });
-  return text;
+  for (auto [i, window] : llvm::enumerate(windows))
+    text += (i ? ", " : " window={") + factorName(window.part) + " of " + factorName(window.whole) + " at " +
+            std::to_string(window.begin);
+  return text + (windows.empty() ? "" : "}");
 }
 
 std::string ShardingRule::verify(llvm::ArrayRef<llvm::SmallVector<int64_t>> operandShapes,
@@ -104,6 +114,17 @@ std::string ShardingRule::verify(llvm::ArrayRef<llvm::SmallVector<int64_t>> oper
     });
     if (factor.kind == FactorKind::Reduction && inResult)
       return "reduction factor " + factorName(int(i)) + " stands in a result";
+  }
+  for (const Window &window : windows) {
+    for (int factor : {window.whole, window.part})
+      if (factor < 0 || factor >= int(factors.size()))
+        return "window: factor " + std::to_string(factor) + " is out of range";
+    if (factors[window.whole].kind == FactorKind::Window) // it has the size of what travels
+      continue;
+    if (window.begin < 0 || window.begin > factors[window.whole].size - factors[window.part].size)
+      return "window: " + factorName(window.part) + " has " + std::to_string(factors[window.part].size) +
+             " elements from " + std::to_string(window.begin) + " on of " +
+             std::to_string(factors[window.whole].size);
   }
   for (const auto &groups : {linear, maxLinear})
     for (const auto &group : groups)

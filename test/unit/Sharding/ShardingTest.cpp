@@ -91,6 +91,36 @@ TEST(ShardingRule, TextRoundTripsAndSizesAreDerived) {
   EXPECT_EQ(reshape->factors[1].size, 4);
 }
 
+// What a slice is like is said in one way, whether it may run on pieces or not.
+TEST(ShardingRule, WindowsAreRead) {
+  const char *text = "([i, j]) -> ([k, j]) need_replication={i, k} window={k of i at 3}";
+  std::string error;
+  auto rule = parseShardingRule("([a, b]) -> ([c, b]) need_replication={a, c} window={c of a at 3}", {{8, 2}},
+                                {{4, 2}}, error);
+  ASSERT_TRUE(rule) << error;
+  ASSERT_EQ(rule->windows.size(), 1u);
+  EXPECT_EQ(rule->windows[0].begin, 3);
+  const ShardingRule sent = rule->withWindows();
+  EXPECT_EQ(sent.factors[sent.windows[0].whole].kind, FactorKind::Window);
+  for (const ShardingRule &one : {*rule, sent}) {
+    auto again = parseShardingRule(one.toString(), {{8, 2}}, {{4, 2}}, error);
+    ASSERT_TRUE(again) << error;
+    EXPECT_EQ(again->windows.size(), 1u);
+  }
+  // Factors are numbered as they come: i, j, k.
+  auto numbered = parseShardingRule(text, {{8, 2}}, {{4, 2}}, error);
+  ASSERT_TRUE(numbered) << error;
+  EXPECT_EQ(numbered->toString(), text);
+  EXPECT_EQ(numbered->withWindows().toString(), text);
+  for (const char *wrong :
+       {"window={k of i at 5}", "window={k of x at 0}", "window={k at 3}", "window={k of i at -1}"}) {
+    EXPECT_FALSE(parseShardingRule(std::string("([i, j]) -> ([k, j]) need_replication={i, k} ") + wrong,
+                                   {{8, 2}}, {{4, 2}}, error))
+        << wrong;
+    EXPECT_NE(error, "");
+  }
+}
+
 TEST(ShardingRule, WrongRulesAreErrors) {
   std::string error;
   EXPECT_FALSE(parseShardingRule("([i, i]) -> ([i])", {{2, 2}}, {{2}}, error));

@@ -76,7 +76,7 @@ struct ShardingRule {
   /// place (dist-partition). The factor `whole` is of kind Window then, and stands in the result, too; `part`
   /// stands nowhere. The others keep their numbers.
   ShardingRule withWindows() const;
-  /// `([i, j], [j]) -> ([i]) reduction={j}`; factors named i, j, k, ...
+  /// `([i, j], [j]) -> ([i]) reduction={j}`; factors named i, j, k, ... The same with windows and without.
   std::string toString() const;
   /// Error text if sizes of factors and of dimensions disagree (a dimension's size is the product of its
   /// factors), a factor is out of range or stands twice in one tensor; empty if sound.
