@@ -77,15 +77,20 @@ void PinConflicts::finish() {
       }
     }
     if (!isRead && !needed.empty())
-      explainMissed(value.getLoc(), "pins",
-                    llvm::formatv("{0} is pinned to {1}, and nobody reads it so: who reads it needs {2}",
-                                  pin.name, toString(getShardingAttr(value.getType()).toSharding(mesh), mesh),
-                                  llvm::join(needed, " or ")));
+      say(value.getLoc(),
+          llvm::formatv("{0} is pinned to {1}, and nobody reads it so: who reads it needs {2}", pin.name,
+                        toString(getShardingAttr(value.getType()).toSharding(mesh), mesh),
+                        llvm::join(needed, " or ")));
   }
   pins.clear();
 }
 
-void PinConflicts::tell(const Path &path, Value from, Value to, StringRef name) const {
+void PinConflicts::say(Location loc, const std::string &text) {
+  if (said.insert(text).second)
+    explainMissed(loc, "pins", text);
+}
+
+void PinConflicts::tell(const Path &path, Value from, Value to, StringRef name) {
   auto shardingOf = [&](Value value) { return getShardingAttr(value.getType()).toSharding(mesh); };
   Sharding before = shardingOf(from), after = shardingOf(to);
   AxisList pinned = before.usedAxes();
@@ -119,12 +124,11 @@ void PinConflicts::tell(const Path &path, Value from, Value to, StringRef name) 
     std::string who = first == name
                           ? first + " is pinned to " + toString(before, mesh) + " twice"
                           : first + " and " + name.str() + " are pinned to " + toString(before, mesh);
-    return explainMissed(to.getLoc(), "pins",
-                         llvm::formatv("{0}; {1} between the two run otherwise: a rank receives {2:F0} bytes",
-                                       who, ops, bytes));
+    return say(to.getLoc(),
+               llvm::formatv("{0}; {1} between the two run otherwise: a rank receives {2:F0} bytes", who, ops,
+                             bytes));
   }
-  explainMissed(
-      to.getLoc(), "pins",
+  say(to.getLoc(),
       llvm::formatv("{0} pinned to {1} and {2} pinned to {3} do not agree: {4} between them, a "
                     "rank receives {5:F0} bytes",
                     first, toString(before, mesh), name, toString(after, mesh),

@@ -12,6 +12,8 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <set>
+
 namespace tessera::dist {
 
 class PinConflicts {
@@ -30,7 +32,9 @@ public:
 
 private:
   struct Path;
-  void tell(const Path &path, mlir::Value from, mlir::Value to, llvm::StringRef name) const;
+  void tell(const Path &path, mlir::Value from, mlir::Value to, llvm::StringRef name);
+  /// Once, of however many functions and paths it is true.
+  void say(mlir::Location loc, const std::string &text);
 
   const Mesh &mesh;
   Price price;
@@ -39,6 +43,7 @@ private:
     Sharding sharding; ///< of its open dimensions the pin says nothing
   };
   llvm::MapVector<mlir::Value, Pin> pins;
+  std::set<std::string> said;
 };
 
 } // namespace tessera::dist
