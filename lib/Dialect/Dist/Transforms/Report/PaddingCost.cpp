@@ -42,9 +42,10 @@ public:
       FunctionFlops &flops = cost.functions[function.getName().str()];
       function.walk([&](Operation *op) { addOp(op, flops); });
     }
-    for (PaddedDim &dim : cost.dims)
-      if (dim.values.empty())
-        dim.values = makers[&dim - cost.dims.data()];
+    for (auto [i, dim] : llvm::enumerate(cost.dims))
+      for (const Names *names : {&makers[i], &seen[i]})
+        if (dim.values.empty())
+          dim.values = *names;
     llvm::sort(cost.dims, [](const PaddedDim &a, const PaddedDim &b) {
       return std::tuple(-a.share.flops, -a.share.weightBytes - a.share.stateBytes, a.name, a.size,
                         a.axesText) < std::tuple(-b.share.flops, -b.share.weightBytes - b.share.stateBytes,
@@ -78,6 +79,7 @@ private:
     ArrayRef<StringRef> known = names.names(value);
     if (!known.empty() && !known[size_t(dim)].empty())
       return name;
+    value = behindViews(value);
     Operation *maker = value.getDefiningOp();
     StringRef called = maker ? graph::callName(maker->getLoc()) : StringRef();
     if (auto arg = dyn_cast<BlockArgument>(value))
@@ -133,7 +135,7 @@ private:
       cost.total.activationBytes += written;
       for (auto [i, part] : paddingOf(result)) {
         cost.dims[i].share.activationBytes += part * written;
-        addMaker(i, op);
+        add(graph::isView(op) ? seen[i] : makers[i], nameOfMaker(result));
       }
     }
     // What any side pads is computed on, and sent, whatever other values the op has; only grouped sends leave
@@ -142,8 +144,10 @@ private:
     std::map<size_t, double> parts;
     for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
       for (Value value : values)
-        for (auto [i, part] : paddingOf(value))
+        for (auto [i, part] : paddingOf(value)) {
           parts[i] = part;
+          add(seen[i], nameOfMaker(value));
+        }
     double useful = flops;
     for (auto [i, part] : parts) {
       cost.dims[i].share.sentBytes += part * padded;
@@ -154,10 +158,26 @@ private:
     function.padding += flops - useful;
   }
 
-  void addMaker(size_t i, Operation *op) {
-    std::string name = graph::knownAs(op).str();
-    if (!graph::isView(op) && !llvm::is_contained(makers[i], name))
-      makers[i].push_back(name);
+  using Names = std::vector<std::string>;
+  static void add(Names &names, std::string name) {
+    if (!llvm::is_contained(names, name))
+      names.push_back(std::move(name));
+  }
+  static Value behindViews(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (!graph::isView(op))
+        break;
+      value = op->getOperand(0);
+    }
+    return value;
+  }
+  /// The op, or what a loop hands in is called.
+  static std::string nameOfMaker(Value value) {
+    value = behindViews(value);
+    if (Operation *op = value.getDefiningOp())
+      return graph::knownAs(op).str();
+    StringRef name = graph::valueName(value);
+    return (name.empty() ? graph::knownAs(value.getParentBlock()->getParentOp()) : name).str();
   }
 
   ModuleOp module;
@@ -165,7 +185,8 @@ private:
   const DimNames &names;
   PaddingCost cost;
   std::map<std::tuple<std::string, std::string, int64_t>, size_t> index;
-  std::map<size_t, std::vector<std::string>> makers;
+  std::map<size_t, Names> makers;
+  std::map<size_t, Names> seen; ///< of values that are views, or come from around the op's block
 };
 } // namespace
 
