@@ -31,7 +31,8 @@ bool movesWholeRows(CollectiveOpInterface op);
 std::optional<double> cachedElementBytes(mlir::Value value);
 
 /// Bytes of an element of `value` as it is gathered: of a weight that its checkpoint has in quantized blocks,
-/// and of a cache in blocks, those of the blocks, else those of its type.
+/// and of a cache in blocks, those of the blocks, else those of its type: of a weight, too, that some op
+/// takes a part of, for it is expanded at load.
 double gatheredElementBytes(mlir::Value value);
 
 /// Bytes of `value` in memory, of a stored weight and of a cache in the blocks that they are held in.

@@ -68,6 +68,36 @@ std::optional<double> dist::cachedElementBytes(Value value) {
   return double(graph::kCacheBlockBytes) / double(graph::kCacheBlock);
 }
 
+/// Whether an op takes a part of `value`, or of a layer of it, in whatever layout: no blocks are cut so.
+static bool isReadInPart(Value value) {
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    Operation *op = use.getOwner();
+    if (auto send = dyn_cast<GroupedSendOp>(op); send && send.getAt())
+      return true;
+    if (auto flow = dyn_cast<DataFlowOpInterface>(op)) {
+      for (const StackEdge &edge : flow.getStackEdges())
+        if (!edge.collected && edge.stack == use.get() && llvm::any_of(edge.slices, isReadInPart))
+          return true;
+      return false;
+    }
+    if (op->getNumRegions() || op->getNumResults() != 1)
+      return false;
+    if (isa<DistDialect>(op->getDialect()) || isa<graph::NameOp>(op))
+      return isReadInPart(op->getResult(0));
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    return ruled && !ruled.getShardingRule().windows.empty();
+  });
+}
+
+/// A parameter is held in one way, whichever function reads it.
+static bool isReadInPart(func::FuncOp function, StringAttr name) {
+  for (auto other : function->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+    for (BlockArgument argument : other.getArguments())
+      if (other.getArgAttr(argument.getArgNumber(), graph::kNameAttr) == name && isReadInPart(argument))
+        return true;
+  return false;
+}
+
 double dist::gatheredElementBytes(Value value) {
   if (std::optional<double> cached = cachedElementBytes(value))
     return *cached;
@@ -78,7 +108,8 @@ double dist::gatheredElementBytes(Value value) {
                        : StringAttr();
   auto parameter =
       name ? SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(function, name) : graph::ParameterOp();
-  return parameter ? exec::blockElementBytes(parameter).value_or(plain) : plain;
+  std::optional<double> inBlocks = parameter ? exec::blockElementBytes(parameter) : std::nullopt;
+  return inBlocks && !isReadInPart(function, name) ? *inBlocks : plain;
 }
 
 double dist::heldBytes(Value value) {
