@@ -176,7 +176,8 @@ AxisList reachOf(CollectiveOpInterface op, const Mesh &mesh) {
   if (op.getStepKind() == StepKind::CollectivePermute) {
     for (int i = 0; i < int(mesh.axes.size()); ++i)
       axes.push_back(wholeAxis(mesh, i));
-  } else if (op.communicates()) {
+  } else if (op.getStepKind() != StepKind::AllSlice && op.getStepKind() != StepKind::Contribute) {
+    // Of what nobody sends, too: a piece may be empty along one dimension and be another rank's along others.
     axes = op.getGroupAxes(mesh);
   }
   return axes;

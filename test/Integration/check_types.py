@@ -27,8 +27,8 @@ NUMBERS = 4 * BATCH * SEQ * (config.get("num_attention_heads") or config["n_head
 wrong = []
 
 
-def carries(collective):
-    """What it is that a collective moves, by who makes it."""
+def carries(collective, weights):
+    """What it is that a collective moves, by its names and by who makes it."""
     kind, values, why = collective["kind"], ", ".join(collective["values"]), collective["why"]
     if collective["dtype"] == "i32":
         return "numbers of rows"
@@ -42,12 +42,8 @@ def carries(collective):
     # One rank has the row that is looked up, the others zeros.
     if "embedding reduces over vocab" in why and "gradient" not in values:
         return "lookup"
-    if values == "gradient of attention":
-        return "another sum"
-    # A product of two things that have rows, summed over them; a scale's or a bias's; or what loops keep of them.
-    if re.search(r"(einsum|reduce|scatter_add|cast|gradient of \w+) reduces over (\w+ and )*(batch|seq)\b|(repeat|loop over [\w-]+) (returns|carries) a sum", why):
-        return "gradient of a weight"
-    return "another sum"
+    of = {value.removeprefix("gradient of ").removeprefix("grad.") for value in values.split(", ")}
+    return "gradient of a weight" if "grad" in values and of <= weights else "another sum"
 
 
 def check(holds, *what):
@@ -55,13 +51,13 @@ def check(holds, *what):
         wrong.append(" ".join(str(one) for one in what))
 
 
-def check_collectives(what, entry, compute, gradients):
+def check_collectives(what, entry, weights, compute, gradients):
     """Sums of gradients as asked, others float32, what is moved as it is computed."""
     policy = {"numbers of rows": {"i32"}, "no sum": {compute}, "loss or norm": {"f32"}, "no sum, of float32": {"f32"}, "lookup": {compute},
               "gradient of a weight": {gradients}, "another sum": {"f32"}}
     sent = 0
     for one in entry["collectives"]:
-        kind = carries(one)
+        kind = carries(one, weights)
         if args.print:
             print(what, one["kind"], one["dtype"], f"{kind}:", one["values"], one["executions"], one["bytes_per_rank"], one["why"][:100])
         check(one["dtype"] in policy[kind], what, f"{kind}:", one)
@@ -99,7 +95,8 @@ for mesh in args.meshes:
             info = json.loads(run([out, "info", "--json"]).stdout)
             check_stored(what, info, compute, gradients or "f32", k)
             for step, entry in info["steps"].items():
-                bytes = check_collectives(f"{what}, {step}", entry, compute, gradients or "f32")
+                weights = {weight["name"] for weight in info["weights"]}
+                bytes = check_collectives(f"{what}, {step}", entry, weights, compute, gradients or "f32")
                 if step == "train":
                     sent[precision, k] = bytes
             if args.print:
