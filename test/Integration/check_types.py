@@ -7,7 +7,6 @@ exchanged in. The policy is that of docs/Precision.md. What a collective carries
 import argparse
 import json
 import os
-import re
 import sys
 
 from compiled_programs import run
