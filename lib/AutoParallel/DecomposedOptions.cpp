@@ -69,5 +69,5 @@ void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, Re
     decision.time -= placed.workTime;
   option.workTime += decision.time;
   if (!name.empty())
-    costs.kept(name, ends) = decision.time;
+    costs.kept(name, ends) = std::max(0.0, decision.time); // rounding
 }

@@ -292,7 +292,9 @@ private:
   Base baseOf(const MoveGroup &group, const Assignment &assignment, bool open) {
     Base base{assignment};
     std::vector<const Numbered *> before = now;
+    const int64_t moves = left;
     base.time = take(group, assignment, open);
+    left = moves;
     if (std::isfinite(base.time)) {
       for (int op : group.ops)
         base.options.push_back(now[size_t(op)]);

@@ -410,8 +410,10 @@ private:
 
 void tessera::addNewOptions(std::vector<PlacementDecision> &known, std::vector<PlacementDecision> more) {
   auto samePartial = [](llvm::ArrayRef<Sharding> a, llvm::ArrayRef<Sharding> b) {
-    return llvm::all_of(llvm::zip(a, b),
-                        [](auto pair) { return std::get<0>(pair).partial == std::get<1>(pair).partial; });
+    return llvm::all_of(llvm::zip(a, b), [](auto pair) {
+      auto &[one, other] = pair;
+      return one.partial == other.partial && (one.partial.empty() || one.partialKind == other.partialKind);
+    });
   };
   size_t before = known.size();
   for (PlacementDecision &option : more)

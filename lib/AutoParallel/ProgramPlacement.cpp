@@ -92,7 +92,8 @@ public:
       PlacementSearch search(program, ends, options, costs);
       const double below = settings.widen ? kInfinity : settings.below;
       if (!search.run(below, settings.largestTable) && std::isfinite(below) && !options.empty()) {
-        decision.time = decision.lowerBound = kInfinity;
+        decision.time = kInfinity;
+        decision.lowerBound = search.bound;
         return std::move(decision);
       }
       take(search.best);
@@ -264,18 +265,24 @@ double tessera::programTime(const PlacementProgram &program, llvm::ArrayRef<cons
 }
 
 double tessera::timeAmong(const PlacementProgram &program,
-                          std::vector<std::vector<PlacementDecision>> options,
+                          std::vector<std::vector<PlacementDecision>> &options,
                           llvm::function_ref<bool(const ProgramOp &)> isNear, ReshardCosts &costs,
                           double below, const ProgramPlacementOptions &settings) {
   std::vector<ValueEnds> ends = endsOf(program);
   if (program.ops.empty()) // nothing to choose
     return timeOf(program, ends, {}, costs);
   auto first = placementOptions(program, costs, settings.maxOptions);
-  for (auto [op, list, offered] : llvm::zip(program.ops, options, first))
+  std::vector<size_t> counts;
+  for (auto [op, list, offered] : llvm::zip(program.ops, options, first)) {
+    counts.push_back(list.size());
     if (isNear(op))
       addNewOptions(list, std::move(offered));
+  }
   PlacementSearch search(program, ends, options, costs);
-  return search.run(below, settings.largestTable) ? search.best.cost : kInfinity;
+  const double time = search.run(below, settings.largestTable) ? search.best.cost : kInfinity;
+  for (auto [list, count] : llvm::zip(options, counts))
+    list.resize(count);
+  return time;
 }
 
 ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCosts &costs,

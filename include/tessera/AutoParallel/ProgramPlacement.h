@@ -112,9 +112,9 @@ double programTime(const PlacementProgram &program, llvm::ArrayRef<const Placeme
                    ReshardCosts &costs);
 
 /// The time of the best placement among `options`, those of each op in a program with the same ops whose
-/// values lie otherwise, if it is less than `below`; else infinite. The ops for which `isNear` says so have
-/// besides what they are offered at first.
-double timeAmong(const PlacementProgram &program, std::vector<std::vector<PlacementDecision>> options,
+/// values lie otherwise; what is `below` or more may be called infinite. The ops for which `isNear` says so
+/// have besides what they are offered at first. Options that are unpriced may be priced.
+double timeAmong(const PlacementProgram &program, std::vector<std::vector<PlacementDecision>> &options,
                  llvm::function_ref<bool(const ProgramOp &)> isNear, ReshardCosts &costs, double below,
                  const ProgramPlacementOptions &settings);
 

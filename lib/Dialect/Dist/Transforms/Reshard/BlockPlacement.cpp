@@ -136,9 +136,12 @@ private:
       made->results.push_back(inner.idOf(result));
     made->factors = op.getDecomposableFactors();
     made->program = std::move(inner.program);
-    // The op says what is written out, but for how much of a value travels.
+    // The op says what is written out, but for types and for how much of a value travels.
     llvm::raw_string_ostream name(made->name);
     name << op->getName() << op->getPropertiesAsAttribute();
+    for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+      for (Type type : types)
+        name << ' ' << getElementTypeOrSelf(type);
     for (const ProgramValue &value : made->program.values) {
       llvm::interleave(value.shape, name << ' ', "x");
       name << ':' << value.elementBytes << ':' << value.plainBytes << ':' << value.chosen.dim << ':'
@@ -226,7 +229,7 @@ BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, Resh
   if (decisions && std::isfinite(decision.time))
     for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
       (*decisions)[op] = std::move(placed);
-  return {decision.time, decision.sent, decision.widened};
+  return {decision.time, decision.sent};
 }
 
 //===--- BlockPricer --------------------------------------------------------===//
@@ -256,9 +259,8 @@ const BlockPrice &BlockPricer::price() {
   if (known.size() == kMostKnown)
     known.pop_back();
   ProgramDecision decision = placeProgram(builder.program, costs, settingsOfPrices());
-  known.insert(
-      known.begin(),
-      {std::move(shardings), {decision.time, decision.sent, decision.widened}, std::move(decision.options)});
+  known.insert(known.begin(),
+               {std::move(shardings), {decision.time, decision.sent}, std::move(decision.options)});
   return known.front().price;
 }
 

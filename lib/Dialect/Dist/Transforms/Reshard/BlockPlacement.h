@@ -40,8 +40,7 @@ mlir::FailureOr<BlockDecisions> placeBlock(mlir::Block &block, const BlockFacts 
 /// Seconds.
 struct BlockPrice {
   double time = 0;
-  double sent = 0;      ///< the part of it that is spent on what ranks send
-  bool widened = false; ///< some op runs as it was offered to, beyond what is hinted
+  double sent = 0; ///< the part of it that is spent on what ranks send
 };
 
 /// What one execution of the block takes, placed at best; infinite if it cannot be. Nothing is reported.
@@ -58,10 +57,10 @@ class BlockPricer {
 public:
   BlockPricer(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
 
-  /// priceBlock's; what it was under the last facts but a few is known.
+  /// priceBlock's; under the last few facts it is known.
   const BlockPrice &price();
-  /// The time of the best placement among what ops were offered when it was priced last, if that is less
-  /// than `below`; else infinite. A first look, for a small part of the work.
+  /// The time of the best placement among what ops were offered when it was priced last; what is `below` or
+  /// more may be called infinite. A first look, for a small part of the work.
   double timeBelow(double below);
 
 private:

@@ -334,10 +334,14 @@ private:
     double least = reduced;
     for (const AxisList &axes : sums) {
       Sharding open = opened(before, axes, kind);
-      if (!isWorthALook(edges[e].values.front(), open, before, endsTime(e, open, before) - closed, least))
+      // An inner loop may carry it open as it is, and the body then opens it on the way in.
+      Value carried = edges[e].values.front();
+      double outside =
+          endsTime(e, open, before) - closed - allExecutions() * reshardTime(carried, before, open);
+      if (!isWorthALook(carried, open, before, outside, least))
         continue;
       write(e, open);
-      if (double needed = timeBelow(endsTime(e, open, before), least); needed < least) {
+      if (double needed = priceIfBelow(endsTime(e, open, before), least); needed < least) {
         least = needed;
         best = open;
       }
@@ -396,7 +400,7 @@ private:
         continue;
       written.write(flow, place, open);
       const double most = least * (1 - 1e-9);
-      if (double needed = timeBelow(reductionTime(stack.stack, open, closed), most); needed < most) {
+      if (double needed = priceIfBelow(reductionTime(stack.stack, open, closed), most); needed < most) {
         least = needed;
         best = open;
       }
@@ -434,15 +438,20 @@ private:
   /// Bodies that leave `value` open could just as well sum it up at their ends: that is the most that can be
   /// saved in them for the time that is then spent `outside`. Whether it is no mere nothing of all, `least`.
   bool isWorthALook(Value value, const Sharding &open, const Sharding &closed, double outside, double least) {
+    return !std::isfinite(least) ||
+           allExecutions() * reshardTime(value, open, closed) - outside > kNotWorthASearch * least;
+  }
+
+  double allExecutions() {
     double times = 0;
     for (Region &region : flow->getRegions())
       times += double(flow.getExecutions(region.getRegionNumber()));
-    return times * reshardTime(value, open, closed) - outside > kNothing * least;
+    return times;
   }
 
   /// Of all iterations, as it is written, and `outside`; infinite where a first look shows no less than
   /// `below`.
-  double timeBelow(double outside, double below) {
+  double priceIfBelow(double outside, double below) {
     return std::isfinite(prices.timeBelow(flow, below - outside)) ? prices.price(flow).time + outside
                                                                   : std::numeric_limits<double>::infinity();
   }
@@ -469,7 +478,7 @@ private:
 
   static constexpr size_t kMaxSums = 4;
   /// What is worth no search, of all time.
-  static constexpr double kNothing = 1e-5;
+  static constexpr double kNotWorthASearch = 1e-5;
   DataFlowOpInterface flow;
   const ShardingAttributes &written;
   ReshardCosts &costs;

@@ -17,8 +17,8 @@
 
 namespace tessera::dist {
 
-/// Loops without such a value or stack cost nothing; of others every body is placed once for each sum that
-/// could stay open.
+/// Loops without such a value or stack cost nothing; of others every body is looked at for each sum that
+/// could stay open and be worth it, and placed where the look is better.
 void keepCarriedSums(mlir::func::FuncOp function, const ShardingAttributes &written, ReshardCosts &costs);
 
 } // namespace tessera::dist

@@ -61,7 +61,7 @@ private:
   struct PricedLoop {
     DataFlowOpInterface loop;
     double time = 0;      ///< of all iterations
-    double free = 0;      ///< the same if nothing that is handed on cost anything: at least
+    double free = 0;      ///< about the least: if nothing that is handed on cost anything
     bool touched = false; ///< written otherwise since it was priced
   };
 
@@ -188,6 +188,8 @@ private:
     BlockPrice total;
     for (Region &region : loop->getRegions())
       for (Block &block : region) {
+        if (!(total.time < below))
+          return {std::numeric_limits<double>::infinity(), 0};
         const double times = double(loop.getExecutions(region.getRegionNumber()));
         BlockPrice price = priceBlock(block, facts, costs, widen, &decided, (below - total.time) / times);
         total.time += times * price.time;
@@ -265,8 +267,11 @@ private:
     };
     BlockDecisions decided;
     double total = 0;
-    for (PricedLoop &loop : loops)
-      total += loop.free = priceOf(loop.loop, free, decided).time;
+    for (PricedLoop &loop : loops) {
+      const double time = priceOf(loop.loop, free, decided).time;
+      total += time;
+      loop.free = time * (1 - kLittle); // other facts, other options
+    }
     for (Stack &stack : stacks) {
       offer(stack, madeAs(stack.made.slices.front(), decided));
       for (OpOperand &use : stack.reads.front().second.slices.front().getUses())
@@ -345,6 +350,10 @@ private:
   void write(Carried &value, const Sharding &sharding) {
     written.write(value.loop, value.edge, sharding);
     touch(value.loop);
+    for (Value place : value.edge.values) // bodies may read results of loops before them
+      for (Operation *user : place.getUsers())
+        for (PricedLoop &loop : loops)
+          loop.touched |= loop.loop->isProperAncestor(user);
     value.now = sharding;
   }
 

@@ -26,8 +26,8 @@ public:
   /// A loop, and how often it runs.
   using LoopTimes = std::pair<DataFlowOpInterface, double>;
 
-  /// Whether `loops` and `outside` seconds are less than `most`: at a look, then one by one in full, for as
-  /// long as all may still be less.
+  /// Whether `loops` and `outside` seconds are less than `most`: at a look, then one by one in full, and no
+  /// further than they are less with what the others take at a look.
   bool mayBeLess(llvm::ArrayRef<LoopTimes> loops, double outside, double most);
 
   /// What they are priced by.
