@@ -330,7 +330,7 @@ TEST(GraphRule, TransposeAndBroadcastMapDimensions) {
 
 TEST(GraphRule, CutDimensionsNeedReplication) {
   EXPECT_EQ(textOf("%a: tensor<2x8xf32>", "graph.slice %a at [0, 3] : (tensor<2x8xf32>) -> tensor<2x4xf32>"),
-            "([i, j]) -> ([i, k]) need_replication={j, k}");
+            "([i, j]) -> ([i, k]) need_replication={j, k} window={k of j at 3}");
   EXPECT_EQ(textOf("%a: tensor<2x3xf32>, %b: tensor<2x5xf32>",
                    "graph.concat %a, %b dim = 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>"),
             "([i, k], [i, l]) -> ([i, j]) need_replication={j, k, l}");
