@@ -35,12 +35,18 @@ private:
   size_t bytes_ = 0;
 };
 
-// What this process may have: the machine's memory, or what its control groups have of it if that is less,
-// and swap space.
+// What this process may have: the machine's memory and swap space, or what its control groups have of them if
+// that is less.
 size_t machineBytes();
-// The least limit of memory of the groups that `groups` (/proc/self/cgroup) names below `root`, and of those
-// that they are in; SIZE_MAX: none.
-size_t groupBytes(const std::string &groups, const std::string &root);
+
+// The least limits of the groups that `groups` (/proc/self/cgroup) names below `root`, and of those that they
+// are in; SIZE_MAX: none.
+struct GroupLimits {
+  size_t memory = SIZE_MAX, swap = SIZE_MAX, both = SIZE_MAX; // both: memory and swap space together
+  // Of a machine that has so much memory and swap space.
+  size_t bytesOf(size_t ram, size_t swapSpace) const;
+};
+GroupLimits groupLimits(const std::string &groups, const std::string &root);
 
 // Resident memory of this process, of all its ranks and of files that are mapped; -1: the system does not
 // say.
