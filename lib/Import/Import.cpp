@@ -273,7 +273,7 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const io::ModelF
   if (!described)
     return described.takeFailure();
   // The executable reads them when it starts: too late for whoever compiled it.
-  if (Result<std::vector<int32_t>> ends = text::endTokens(file, described->config.vocab); !ends)
+  if (Result<std::vector<int32_t>> ends = text::endTokens(file); !ends)
     return ends.takeFailure();
   stretchContext(described->config);
   if (options.cutsAlongBlocks)

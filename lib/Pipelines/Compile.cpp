@@ -270,8 +270,8 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   if (Status s = checkCaches(*module, options); !s)
     return s;
   const std::string idle = idleAxes(*module, options);
-  llvm::errs() << idle << idleFlags(*module, options);
-  const std::string hint = fasterType(*module, options); // said at the end
+  llvm::errs() << unusedInFiles(*module, options) << idle << idleFlags(*module, options);
+  const std::string hint = fasterType(*module, options); // said before the last line
 
   std::vector<Explanation> explanations; // of the program, or of each that stages have
   OwningOpRef<ModuleOp> step;            // kept for the report's reasons
@@ -344,7 +344,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
     if (!made)
       return made.takeFailure();
     progress.end();
-    llvm::errs() << describeMade(options, *made) << hint;
+    llvm::errs() << hint << describeMade(options, *made);
     return {};
   }
   auto made = makeExecutable(*module, options, installation, [&](const std::string &object) -> Status {
@@ -359,7 +359,7 @@ Status compile(const CompileOptions &asked, const Installation &installation,
   if (!made)
     return made.takeFailure();
   progress.end();
-  llvm::errs() << describeMade(options, *made) << hint;
+  llvm::errs() << hint << describeMade(options, *made);
   return {};
 }
 

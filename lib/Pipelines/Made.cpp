@@ -8,9 +8,12 @@
 #include "tessera/Pipelines/Frontend.h"
 #include "tessera/Target/Target.h"
 #include "tessera/runtime/io/ModelFile.h"
+#include "tessera/runtime/io/OtherWeights.h"
 #include "tessera/runtime/text/ChatTemplate.h"
+#include "tessera/runtime/text/Tokenizer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -149,6 +152,41 @@ std::string idleAxes(ModuleOp graph, const CompileOptions &options) {
     return {};
   return "warning (--mesh=" + options.mesh +
          "): the model has no experts, so the ranks of ep all do the same; leave ep out, or use tp or dp\n";
+}
+
+std::string unusedInFiles(ModuleOp graph, const CompileOptions &options) {
+  if (isProgramText(options))
+    return {};
+  Result<std::unique_ptr<io::ModelFile>> model = io::ModelFile::open(options.model);
+  if (!model)
+    return {};
+  std::string warnings;
+  auto warn = [&](const std::string &why, const std::string &hint) {
+    warnings += "warning (" + options.model + "): " + why + "; " + hint + "\n";
+  };
+  if (const std::string &name = io::otherWeights(**model); !name.empty())
+    warn("the weights are in " + name + ", which is not read",
+         std::string("convert them to model.safetensors, or give the program --model=FILE") +
+             (options.task == Task::Train ? " or --init=random:1" : ""));
+  auto forward = graph.lookupSymbol<FunctionOpInterface>("forward");
+  auto logits = forward && forward.getNumResults() > 0
+                    ? dyn_cast<RankedTensorType>(forward.getResultTypes().front())
+                    : RankedTensorType();
+  Result<std::vector<int32_t>> ends = text::endTokens(**model);
+  if (!logits || !ends)
+    return warnings;
+  std::vector<int32_t> beyond = ends.take();
+  llvm::erase_if(beyond, [&](int32_t id) { return id < logits.getShape().back(); });
+  if (beyond.empty())
+    return warnings;
+  const bool isOne = beyond.size() == 1;
+  warn("end token" + std::string(isOne ? " " : "s ") +
+           llvm::join(llvm::map_range(beyond, [](int32_t id) { return std::to_string(id); }), ", ") +
+           (isOne ? " is" : " are") + " beyond the vocabulary of " +
+           std::to_string(logits.getShape().back()) +
+           " tokens: " + (isOne ? "it never comes" : "they never come"),
+       "correct what its files say of end tokens, or take the files of one model");
+  return warnings;
 }
 
 std::string idleFlags(ModuleOp graph, const CompileOptions &options) {

@@ -17,6 +17,9 @@ std::string describeMade(const CompileOptions &options, const runtime::Manifest 
 /// Warnings of plans that do nothing for the model, each a line; empty: there is none. `graph` is on rung
 /// graph.
 std::string idleAxes(mlir::ModuleOp graph, const CompileOptions &options);
+/// The same of what stands in the model's files and is not used: weights in a format that is not read, end
+/// tokens that the vocabulary does not have.
+std::string unusedInFiles(mlir::ModuleOp graph, const CompileOptions &options);
 /// The same of flags that change nothing where there is one rank.
 std::string idleFlags(mlir::ModuleOp graph, const CompileOptions &options);
 /// A hint, a line, where weights stay quantized and are multiplied in float32, and the machine that the

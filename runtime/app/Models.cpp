@@ -1,5 +1,6 @@
 #include "Models.h"
 #include "tessera/runtime/core/Error.h"
+#include "tessera/runtime/io/OtherWeights.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,12 +11,10 @@ namespace tessera::runtime {
 const io::ModelFile &Models::weights() {
   const io::ModelFile &model = main();
   if (!model.hasWeights()) {
-    std::error_code none;
-    for (const char *pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
-      if (std::filesystem::exists(model.path() + "/" + pickle, none))
-        throw Error("cannot load weights", model.path(),
-                    std::string("there is ") + pickle + ", and no safetensors",
-                    "convert them to safetensors, or name others with --model=");
+    if (const std::string name = io::otherWeights(model); !name.empty())
+      throw Error("cannot load weights", model.path(), "they are in " + name + ", which is not read",
+                  "convert them to model.safetensors (transformers' save_pretrained writes that), or name "
+                  "others with --model=");
     throw Error("cannot load weights", model.path(), "there are none beside its config.json",
                 "download them, name others with --model=, or try --init=random:1");
   }

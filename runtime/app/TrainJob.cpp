@@ -57,13 +57,13 @@ static std::unique_ptr<data::TokenRows> openRows(const std::string &path, const 
 // The ids that end a document, as the model's files name them.
 static std::vector<int32_t> documentEnds(Models &models, int64_t vocabulary) {
   const io::ModelFile &texts = models.texts();
-  std::vector<int32_t> ends = take(text::endTokens(texts));
-  for (int32_t end : ends)
-    if (end < 0 || end >= vocabulary)
-      throw Error("cannot train", "--documents",
-                  "the files of " + texts.path() + " name the end token " + std::to_string(end) +
-                      ", and the vocabulary has " + std::to_string(vocabulary) + " ids",
-                  "mend eos_token_id there, or leave it out");
+  const std::vector<int32_t> ends = take(text::endTokens(texts, vocabulary)),
+                             named = take(text::endTokens(texts));
+  if (ends.empty() && !named.empty())
+    throw Error("cannot train", "--documents",
+                "the files of " + texts.path() + " name the end token " + std::to_string(named.front()) +
+                    ", and the vocabulary has " + std::to_string(vocabulary) + " ids",
+                "mend eos_token_id there, or leave it out");
   if (ends.empty())
     throw Error("cannot train", "--documents",
                 "the files of " + texts.path() + " name no end token (eos_token_id)",

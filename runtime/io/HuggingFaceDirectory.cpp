@@ -105,20 +105,7 @@ static Status readWeights(const DirectoryFiles &directory, DirectoryContents &co
   if (!stray.empty())
     return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + indexName,
                    "fetch that file too"};
-  // Weights of other frameworks and of Python's pickle, in place of ours.
-  const std::string other = directory.findName([](std::string_view name) {
-    auto is = [&](std::string_view begin, std::string_view end) {
-      return name.rfind(begin, 0) == 0 && endsWith(name, end);
-    };
-    return is("pytorch_model", ".bin") || is("consolidated.", ".pth") || is("tf_model", ".h5") ||
-           is("flax_model", ".msgpack");
-  });
-  if (!other.empty())
-    return Failure{
-        cannotReadModel, directory.where,
-        "its weights are in " + other + ", which is not read, and there is no model.safetensors",
-        "convert them to safetensors (transformers' save_pretrained writes that), or fetch them so"};
-  return {};
+  return {}; // of whatever else looks like weights otherWeights() tells whoever wants them
 }
 
 // Quantized weights, as config.json says that they are. What else is wrong with that text whoever imports the

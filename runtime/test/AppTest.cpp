@@ -165,7 +165,10 @@ TEST(Generate, AFolderWithoutWeightsSaysWhatItHas) {
   std::ofstream(folder + "/config.json") << "{}";
   expectError(run, "(" + folder + "): there are none beside its config.json; download them");
   std::ofstream(folder + "/pytorch_model.bin") << "PK";
-  expectError(run, "(" + folder + "): there is pytorch_model.bin, and no safetensors; convert them");
+  expectError(run, "(" + folder + "): they are in pytorch_model.bin, which is not read; convert them");
+  std::filesystem::remove(folder + "/pytorch_model.bin");
+  std::ofstream(folder + "/consolidated.safetensors") << "?";
+  expectError(run, "(" + folder + "): they are in consolidated.safetensors, which is not read; convert them");
 }
 
 TEST(Generate, MadeUpWeightsDoNotDependOnTheMesh) {

@@ -10,13 +10,6 @@ Result<std::vector<int32_t>> endTokens(const io::ModelFile &model, int64_t vocab
     return Failure{"cannot read model", where, "the end token is not a token id or a list of them",
                    "correct that file"};
   };
-  // No text of the model would ever have it.
-  auto outside = [&](const std::string &where, int64_t id) {
-    return Failure{"cannot read model", where,
-                   "end token " + std::to_string(id) + " is none of the model's " + std::to_string(vocab) +
-                       " tokens",
-                   "correct that file, or take the files of one model"};
-  };
   std::vector<int32_t> ids;
   if (model.format() == io::ModelFormat::Gguf) {
     // The end of a text, of a turn, and of a message that a tool is to answer.
@@ -29,7 +22,7 @@ Result<std::vector<int32_t>> endTokens(const io::ModelFile &model, int64_t vocab
           value->intValue < 0 || value->intValue > INT32_MAX)
         return bad(model.path() + ", " + key);
       if (value->intValue >= vocab)
-        return outside(model.path() + ", " + key, value->intValue);
+        continue;
       if (std::find(ids.begin(), ids.end(), int32_t(value->intValue)) == ids.end())
         ids.push_back(int32_t(value->intValue));
     }
@@ -54,7 +47,7 @@ Result<std::vector<int32_t>> endTokens(const io::ModelFile &model, int64_t vocab
       if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > INT32_MAX)
         return bad(where + ", eos_token_id");
       if (id.get<int64_t>() >= vocab)
-        return outside(where + ", eos_token_id", id.get<int64_t>());
+        continue;
       ids.push_back(id.get<int32_t>());
     }
     return ids;

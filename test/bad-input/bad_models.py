@@ -139,9 +139,9 @@ WEIGHTS = [
      "cannot read model (.../model.safetensors): not a regular file; give a Hugging Face directory or a .gguf file"),
 ]
 OTHER_FORMATS = [
-    (f"weights in {name} alone", lambda folder, name=name: os.rename(os.path.join(folder, "model.safetensors"), os.path.join(folder, name)), "both",
-     f"cannot read model (...): its weights are in {name}, which is not read, and there is no model.safetensors; convert them to safetensors (transformers' save_pretrained writes that), or fetch them so")
-    for name in ("pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "consolidated.00.pth", "tf_model.h5", "flax_model.msgpack")]
+    (f"weights in {name} alone", lambda folder, name=name: os.rename(os.path.join(folder, "model.safetensors"), os.path.join(folder, name)), reader, line)
+    for name in ("pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "consolidated.00.pth", "tf_model.h5", "flax_model.msgpack", "consolidated.safetensors")
+    for reader, line in (("both", None), ("chat", f"cannot load weights (...): they are in {name}, which is not read; convert them to model.safetensors (transformers' save_pretrained writes that), or name others with --model="))]
 OTHER_FORMATS.append(("weights of PyTorch beside ours", file("pytorch_model.bin", b"pickle"), "both", None))
 INDEX = [
     ("an index that is a number", index(5), "both",
@@ -225,10 +225,9 @@ CONFIG = [
     ("end tokens that are none", config(eos_token_id=[0, None]), "both",
      "cannot read model (.../config.json, eos_token_id): the end token is not a token id or a list of them; correct that file"),
     ("an end token behind the last", config(eos_token_id=[0, 389]), "compile",
-     "cannot read model (.../config.json, eos_token_id): end token 389 is none of the model's 389 tokens; correct that file, or take the files of one model"),
+     None),
     ("an end token that is the last", config(eos_token_id=388), "compile", None),
-    ("settings of generation with an end token behind the last", file("generation_config.json", {"eos_token_id": 50256}), "compile",
-     "cannot read model (.../generation_config.json, eos_token_id): end token 50256 is none of the model's 389 tokens; correct that file, or take the files of one model"),
+    ("settings of generation with an end token behind the last", file("generation_config.json", {"eos_token_id": 50256}), "compile", None),
     ("a head that is nowhere", config(tie_word_embeddings=False), "compile",
      "cannot use weights (..., tensor lm_head.weight): it is missing, and tie_word_embeddings in config.json is false or left out, so the embedding is not in its place; fetch all files of the model, or set tie_word_embeddings to true if it was trained so"),
     ("settings of generation that end early", file("generation_config.json", b'{"eos_token_id": 2'), "both",

@@ -152,7 +152,7 @@ bad_models.config(max_position_embeddings=1 << 17)(wide)
 subprocess.run([COMPILER, wide, "--batch=1048576", "--max-seq-len=131072", "-o", hungry], check=True, timeout=600)
 for name, words in (("memory that no machine has", ["generate", "--tokens=1"]), ("a bench of memory that no machine has", ["bench", "--init=random:1"])):
     expect(name, [hungry, *words],
-           "cannot allocate memory (the arena of rank 0): 35...bytes, and there are ... for it on this machine; compile for a smaller --batch, a shorter --max-seq-len "
+           "cannot allocate memory (the arena of rank 0): 35...bytes...and there are ... for it...compile for a smaller --batch, a shorter --max-seq-len "
            "or a larger mesh over more machines, or take a smaller or quantized model")
 expect("what a program is that no machine has memory for", [hungry, "info"], None)
 for number, (name, text, flags, line) in enumerate(bad_programs.PROGRAMS):

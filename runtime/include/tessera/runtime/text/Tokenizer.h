@@ -52,8 +52,8 @@ private:
 };
 
 // Ids at which generation ends: generation_config.json or else config.json `eos_token_id` (a number or a
-// list), or tokenizer.ggml.eos_token_id, eot_token_id and eom_token_id. Empty if none is named. A failure if
-// the model, whose vocabulary has `vocab` ids, does not have one of them.
+// list), or tokenizer.ggml.eos_token_id, eot_token_id and eom_token_id. Empty if none is named. Those that
+// the model, whose vocabulary has `vocab` ids, does not have are left out: they never come.
 Result<std::vector<int32_t>> endTokens(const io::ModelFile &model, int64_t vocab = INT64_MAX);
 
 // Decodes a stream of ids into whole UTF-8 characters: bytes of a character spread over several tokens are
