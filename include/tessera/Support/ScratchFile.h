@@ -17,11 +17,19 @@
 
 namespace tessera {
 
+inline bool isNoFolder(std::error_code error) {
+  return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+}
+inline bool mayNotWrite(std::error_code error) {
+  return error == std::errc::permission_denied || error == std::errc::operation_not_permitted ||
+         error == std::errc::read_only_file_system;
+}
+
 /// What to try where a file or folder of our own cannot be made in the system's temporary folder.
 inline std::string scratchHint(std::error_code error) {
-  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
+  if (isNoFolder(error))
     return "set TMPDIR to a folder that there is";
-  if (error == std::errc::permission_denied || error == std::errc::read_only_file_system)
+  if (mayNotWrite(error))
     return "set TMPDIR to a folder that you may write to";
   return "make room there, or set TMPDIR to a folder elsewhere";
 }

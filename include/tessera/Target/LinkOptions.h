@@ -13,7 +13,7 @@ struct LinkOptions {
   std::vector<std::string> libraries;   ///< shared libraries: "dnnl" (searched for as -ldnnl) or a path
   std::vector<std::string> searchPaths; ///< looked at before the system's
   std::string linker;                   ///< path of ld.lld; empty: PATH, then /usr/lib/llvm-22/bin
-  bool shared = false;                  ///< a shared library instead of an executable
+  bool shared = false;                  ///< a shared library, a file of our own, not an executable
 };
 
 } // namespace tessera

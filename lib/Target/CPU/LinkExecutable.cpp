@@ -25,6 +25,7 @@ constexpr StringLiteral kLibraryPaths[] = {"/usr/lib/x86_64-linux-gnu", "/lib/x8
 constexpr StringLiteral kCompilerPaths[] = {
     "/usr/lib/gcc/x86_64-linux-gnu", "/usr/lib/gcc/x86_64-redhat-linux", "/usr/lib/gcc/x86_64-pc-linux-gnu",
     "/usr/lib64/gcc/x86_64-suse-linux"};
+
 constexpr unsigned kSecondsToLink = 600;
 
 std::string joined(StringRef directory, StringRef file) {
@@ -104,18 +105,31 @@ std::string firstComplaint(StringRef text) {
   return first;
 }
 
-/// Why the linker failed, and what to try. `launch`: what the system says of the process.
-std::string whyNot(int status, const std::string &launch, const std::string &complaint) {
-  const std::string makeRoom = std::string("make room there, or ") + OutputFile::kElsewhere;
+/// The error of the system that a complaint ends with; success where it has none that can be told.
+std::error_code errorOf(StringRef complaint) {
+  for (std::errc error :
+       {std::errc::no_space_on_device, std::errc::permission_denied, std::errc::operation_not_permitted,
+        std::errc::read_only_file_system, std::errc::no_such_file_or_directory, std::errc::not_a_directory})
+    if (std::error_code code = std::make_error_code(error); complaint.contains_insensitive(code.message()))
+      return code;
+  return {};
+}
+
+/// Why the linker failed to make `file`, and what to try. `launch`: what the system says of the process.
+std::string whyNot(int status, const std::string &launch, const std::string &complaint,
+                   const OutputFile &file) {
+  const std::string makeRoom = file.hint(std::make_error_code(std::errc::no_space_on_device));
   if (status == -1)
     return launch + "; install lld-22, or allow more memory and processes";
+  if (status == -2 && StringRef(launch).contains("timed out"))
+    return "it was ended, as it took too long (" + launch + "); try again when the machine has less to do";
   if (status == -2) // a signal: it writes through memory that a full disk cannot hold
     return "it was ended (" + launch + "), as on a full disk or without memory; " + makeRoom;
   if (complaint.empty()) // it writes that to a file, too
     return "it ended with status " + std::to_string(status) + "; " + makeRoom + ", or install lld-22 afresh";
   if (llvm::any_of(ArrayRef<StringRef>{"failed to open", "failed to write", "cannot open output file"},
                    [&](StringRef words) { return StringRef(complaint).contains(words); }))
-    return complaint + "; " + makeRoom;
+    return complaint + "; " + file.hint(errorOf(complaint));
   return complaint + "; install Tessera, lld-22 and g++ afresh";
 }
 
@@ -175,7 +189,7 @@ Error linkExecutable(const LinkOptions &options, StringRef output) {
     for (const std::string &path : inputs)
       if (!sys::fs::exists(path))
         return createStringError("cannot link '" + output.str() + "': no file '" + path + "'");
-  Expected<OutputFile> file = OutputFile::create(output, /*executable=*/true);
+  Expected<OutputFile> file = OutputFile::create(output, /*executable=*/!options.shared);
   if (!file)
     return file.takeError();
   Expected<std::vector<std::string>> args = arguments(options, *linker, file->temporaryPath());
@@ -195,7 +209,7 @@ Error linkExecutable(const LinkOptions &options, StringRef output) {
     if (ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(messages->path()))
       text = (*buffer)->getBuffer().str();
     return createStringError("cannot link '" + output.str() + "' (" + *linker +
-                             "): " + whyNot(status, launchError, firstComplaint(text)));
+                             "): " + whyNot(status, launchError, firstComplaint(text), *file));
   }
   return file->keep();
 }

@@ -51,7 +51,7 @@ Error emitObject(mlir::ModuleOp module, const CPUTarget &target, StringRef path)
     if (stream.has_error()) {
       std::error_code error = stream.error();
       stream.clear_error();
-      return file->failure(error.message());
+      return file->failure(error);
     }
   }
   return file->keep();

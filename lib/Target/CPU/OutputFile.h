@@ -2,6 +2,8 @@
 #ifndef TESSERA_LIB_TARGET_CPU_OUTPUTFILE_H
 #define TESSERA_LIB_TARGET_CPU_OUTPUTFILE_H
 
+#include "tessera/Support/ScratchFile.h"
+
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -19,7 +21,7 @@ public:
     unsigned mode = fs::all_read | fs::all_write | (executable ? unsigned(fs::all_exe) : 0u);
     llvm::Expected<fs::TempFile> temp = fs::TempFile::create(path + ".tmp-%%%%%%%%", mode);
     if (!temp)
-      return failure(path.str(), llvm::toString(temp.takeError()), executable);
+      return failure(path.str(), llvm::errorToErrorCode(temp.takeError()), executable);
     return OutputFile(std::move(*temp), path.str(), executable);
   }
   OutputFile(OutputFile &&other) noexcept
@@ -30,8 +32,6 @@ public:
       llvm::consumeError(temp.discard());
   }
 
-  static constexpr const char *kElsewhere = "name a file elsewhere with -o";
-
   int descriptor() const { return temp.FD; }
   const std::string &temporaryPath() const { return temp.TmpName; }
 
@@ -39,19 +39,30 @@ public:
   llvm::Error keep() {
     done = true;
     if (llvm::Error error = temp.keep(path))
-      return failure(llvm::toString(std::move(error)));
+      return failure(llvm::errorToErrorCode(std::move(error)));
     return llvm::Error::success();
   }
 
+  /// What to try after `error`.
+  std::string hint(std::error_code error) const { return hint(error, executable); }
   /// In one line, with what to try.
-  llvm::Error failure(const std::string &why) const { return failure(path, why, executable); }
+  llvm::Error failure(std::error_code error) const { return failure(path, error, executable); }
 
 private:
   OutputFile(llvm::sys::fs::TempFile temp, std::string path, bool executable)
       : temp(std::move(temp)), path(std::move(path)), executable(executable) {}
-  static llvm::Error failure(const std::string &path, const std::string &why, bool executable) {
-    return llvm::createStringError("cannot write '" + path + "': " + why + "; make room there, or " +
-                                   (executable ? kElsewhere : "set TMPDIR to a folder elsewhere"));
+  static std::string hint(std::error_code error, bool executable) {
+    if (!executable)
+      return scratchHint(error);
+    if (isNoFolder(error))
+      return "name a file in a folder that there is with -o";
+    if (mayNotWrite(error))
+      return "name a file in a folder that you may write to with -o";
+    return "make room there, or name a file elsewhere with -o";
+  }
+  static llvm::Error failure(const std::string &path, std::error_code error, bool executable) {
+    return llvm::createStringError("cannot write '" + path + "': " + error.message() + "; " +
+                                   hint(error, executable));
   }
 
   llvm::sys::fs::TempFile temp;

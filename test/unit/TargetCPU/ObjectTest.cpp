@@ -195,7 +195,15 @@ TEST_F(ObjectTest, MissingInputsAndPlacesAreErrors) {
   EXPECT_NE(message(linkExecutable(options, path("program"))).find("no file '" + path("absent.o")),
             std::string::npos);
   options.objects.pop_back();
-  EXPECT_NE(message(linkExecutable(options, path("no/such/place"))).find("cannot write"), std::string::npos);
+  auto expectHint = [&](const char *hint) {
+    std::string line = message(linkExecutable(options, path("no/such/place")));
+    EXPECT_NE(line.find("cannot write"), std::string::npos) << line;
+    EXPECT_TRUE(llvm::StringRef(line).ends_with(hint)) << line;
+  };
+  expectHint("; name a file in a folder that there is with -o");
+  options.shared = true; // nobody named it
+  expectHint("; set TMPDIR to a folder that there is");
+  options.shared = false;
   OwningOpRef<ModuleOp> module = parse(kAnswer);
   EXPECT_NE(message(emitObject(*module, llvm::cantFail(resolveCPUTarget("native")), path("no/such/place.o")))
                 .find("cannot write"),
@@ -227,17 +235,27 @@ TEST_F(ObjectTest, AFullDiskLeavesNothing) {
 TEST_F(ObjectTest, WhateverTheLinkerDiesOfTheLineSaysWhatToTry) {
   struct Case {
     const char *script, *why, *hint;
+    bool shared = false;
   };
   for (const Case &c :
        {Case{"kill -BUS $$", "Bus error", "make room there"},
         Case{"echo 'ld.lld: error: failed to write output: No space left on device' >&2; exit 1",
-             "No space left on device", "make room there"},
+             "No space left on device", "make room there, or name a file elsewhere with -o"},
+        Case{"echo 'ld.lld: error: failed to write output: No space left on device' >&2; exit 1",
+             "No space left on device", "make room there, or set TMPDIR", /*shared=*/true},
+        Case{"echo 'ld.lld: error: cannot open output file x: Permission denied' >&2; exit 1",
+             "Permission denied", "name a file in a folder that you may write to with -o"},
+        Case{"echo 'ld.lld: error: cannot open output file x: Read-only file system' >&2; exit 1",
+             "Read-only file system", "set TMPDIR to a folder that you may write to", /*shared=*/true},
+        Case{"echo 'ld.lld: error: failed to open x: No such file or directory' >&2; exit 1",
+             "No such file or directory", "name a file in a folder that there is with -o"},
         Case{"echo 'ld.lld: error: undefined symbol: f' >&2; exit 1", "undefined symbol: f",
              "install Tessera"},
         Case{"exit 7", "status 7", "make room there"}}) {
     LinkOptions options;
     options.objects = {object(kAnswer)};
     options.linker = path("linker");
+    options.shared = c.shared;
     std::ofstream(options.linker) << "#!/bin/sh\n" << c.script << "\n";
     ASSERT_FALSE(llvm::sys::fs::setPermissions(options.linker, llvm::sys::fs::all_all));
     std::string line = message(linkExecutable(options, path("program")));
