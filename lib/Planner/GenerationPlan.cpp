@@ -229,18 +229,18 @@ Status GenerationPlanner::readTimes() {
 Result<RankMemory> GenerationPlanner::fit() { return options.stages.empty() ? cutToFit() : measure(sizes); }
 
 /// Where nothing fits as it is asked for, which takes `least`: weights over axes that none lies over, as few
-/// as are enough.
+/// as are enough. Nobody asked for such a layout: one that does not compile is none.
 Result<RankMemory> GenerationPlanner::fitOverIdleAxes(RankMemory least) {
   for (const std::vector<std::string> &axes : idleAxesOfStages(compiled, options))
     for (const IdleLayout &layout : idleLayouts(options, axes, /*addsUpGradients=*/false)) {
       options.shard = layout.options.shard;
-      if (Status s = options.stages.empty() ? readTimes() : Status(); !s)
-        return s.takeFailure();
-      Result<RankMemory> memory = fit();
-      if (!memory || memory->total() <= options.memory)
-        return memory;
-      if (memory->total() < least.total())
-        least = *memory;
+      if (!options.stages.empty() || readTimes())
+        if (Result<RankMemory> memory = fit()) {
+          if (memory->total() <= options.memory)
+            return memory;
+          if (memory->total() < least.total())
+            least = *memory;
+        }
       options.shard = asked;
     }
   return least;

@@ -44,6 +44,7 @@ private:
   Status checkStages() const;
   void findMicroBatches();
   void addVariants(const CompileOptions &told);
+  void dropVariants(size_t first);
   /// What `variant` takes with the numbers of micro-batches that are looked at.
   Status addModels(Variant &variant);
   /// What stages of the plan take of a rank, compiled to rung exec.
@@ -138,6 +139,12 @@ void TrainingPlanner::addVariants(const CompileOptions &told) {
   variants.back().options.recompute = "full";
 }
 
+/// All from `first` on, as if they had not been added.
+void TrainingPlanner::dropVariants(size_t first) {
+  variants.erase(variants.begin() + ptrdiff_t(first), variants.end());
+  measured.erase(measured.lower_bound({first, ""}), measured.end());
+}
+
 Status TrainingPlanner::addModels(Variant &variant) {
   for (bool splits : {false, true}) {
     bool isWanted = !limits.name && !limits.given;
@@ -199,9 +206,24 @@ Result<schedule::Choice> TrainingPlanner::choose() {
   for (const std::vector<std::string> &axes : sets) {
     if (!chosen || chosen->fits)
       return chosen;
-    for (const IdleLayout &layout : idleLayouts(options, axes, /*addsUpGradients=*/true))
+    const std::vector<IdleLayout> layouts = idleLayouts(options, axes, /*addsUpGradients=*/true);
+    const size_t known = variants.size();
+    for (const IdleLayout &layout : layouts)
       addVariants(layout.options);
-    chosen = search();
+    if (Result<schedule::Choice> wider = search()) {
+      chosen = std::move(wider);
+      continue;
+    }
+    // Nobody asked for them: what does not compile is left out.
+    dropVariants(known);
+    for (const IdleLayout &layout : layouts) {
+      const size_t before = variants.size();
+      addVariants(layout.options);
+      if (Result<schedule::Choice> wider = search())
+        chosen = std::move(wider);
+      else
+        dropVariants(before);
+    }
   }
   if (chosen && !chosen->fits)
     return doesNotFit(options, measured.at({chosen->best.variant, chosen->best.plan.toString()}));
