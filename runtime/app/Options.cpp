@@ -239,8 +239,8 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
   if (words[0] == "help" || (isHelp(words[0]) && words.size() > 1 && words[1].rfind('-', 0) != 0)) {
     const bool isOfAll = words.size() == 1 || words[1] == "help" || isHelp(words[1]);
     const char *of = isOfAll ? nullptr : nameOf(readCommand(words[1]));
-    if (words.size() > 2)
-      throw Error("cannot read the command line", words[2], words[0] + " takes one command",
+    if (words[0] == "help" && words.size() > 2) // behind --help flags may stand, as they may before it
+      throw Error("cannot read the command line", words[2], "help takes one command",
                   "leave the rest out; commands are: " + commandNames());
     options.command = Command::Text;
     options.text = textOf("--help", "", name, of);

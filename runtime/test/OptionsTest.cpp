@@ -174,6 +174,8 @@ TEST(Options, HelpIsNoError) {
   for (std::vector<std::string> words : {std::vector<std::string>{"bench", "--help"},
                                          {"bench", "-h"},
                                          {"help", "bench"},
+                                         {"--help", "bench", "--prompt=x"},
+                                         {"-h", "bench", "--json"},
                                          {"bench", "--decode=4", "--help"}}) {
     Options o = parse(words);
     EXPECT_EQ(o.command, Command::Text);
@@ -203,6 +205,7 @@ TEST(Options, MistakesNameTheNearest) {
   expectProblem({"info", "--jsno"}, "did you mean --json?");
   expectProblem({"generat"}, "(generat): there is no such command; did you mean generate?");
   expectProblem({"help", "generat"}, "did you mean generate?");
+  expectProblem({"help", "bench", "--json"}, "(--json): help takes one command");
   // Far from everything, or of another command: no list of all flags, which has dozens.
   EXPECT_EQ(
       problem({"generate", "--frobnicate"}),
