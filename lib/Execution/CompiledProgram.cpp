@@ -7,6 +7,7 @@
 #include "tessera/Target/Target.h"
 
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Signals.h"
 
 using namespace mlir;
@@ -122,7 +123,12 @@ Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vect
   for (const GlobalCall &call : calls) {
     const EntryPorts *entry = find(call.entry);
     if (!entry)
-      return Failure{"cannot call the program", "entry " + call.entry, "there is no such entry", ""};
+      return Failure{"cannot call the program", "entry " + call.entry, "there is no such entry",
+                     "call one of: " + llvm::join(llvm::map_range(ports,
+                                                                  [](const EntryPorts &known) {
+                                                                    return llvm::StringRef(known.name);
+                                                                  }),
+                                                  ", ")};
     local.push_back({call.entry, {}, {}, {}, {}});
     for (const Port &port : entry->arguments) {
       auto value = call.inputs.find(port.name);
@@ -136,7 +142,11 @@ Result<std::vector<runtime::ProgramCall>> CompiledProgram::split(const std::vect
         }
       if (value == call.inputs.end() || value->second.shape != port.shape.global)
         return Failure{"cannot call the program", "entry " + call.entry,
-                       "no value of its shape is given for input " + port.name, ""};
+                       "no value of its shape is given for input " + port.name,
+                       "give one of " +
+                           llvm::join(llvm::map_range(port.shape.global,
+                                                      [](int64_t size) { return std::to_string(size); }),
+                                      "x")};
       local.back().inputs[port.name] = rankBytes(value->second, port, all);
     }
   }

@@ -51,7 +51,8 @@ runByCommand(const std::string &command, const std::string &library, int64_t ran
       {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)}, 0, 0, &why);
   if (status != 0)
     return Failure{"cannot run the program", command,
-                   why.empty() ? "exit status " + std::to_string(status) + ": " + firstError(log) : why, ""};
+                   why.empty() ? "exit status " + std::to_string(status) + ": " + firstError(log) : why,
+                   "see whether it starts programs on this machine"};
   // One file a process, or one of all ranks and others of what came out another time.
   std::vector<std::vector<runtime::ProgramCall>> results;
   bool whole = llvm::sys::fs::exists(out);

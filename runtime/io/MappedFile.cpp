@@ -54,9 +54,12 @@ Result<std::shared_ptr<MappedFile>> MappedFile::map(int fd, size_t offset, size_
   size_t lead = offset % pageSize();
   file->mapped_ = size + lead;
   void *base = mmap(nullptr, file->mapped_, PROT_READ, MAP_PRIVATE, fd, off_t(offset - lead));
-  if (base == MAP_FAILED)
-    return Failure{cannotRead, file->where_, std::string("cannot map it: ") + std::strerror(errno),
-                   "allow this process more memory (ulimit -v)"};
+  if (base == MAP_FAILED) {
+    const int code = errno;
+    return Failure{cannotRead, file->where_, std::string("cannot map it: ") + std::strerror(code),
+                   code == ENOMEM ? "allow this process more memory (ulimit -v)"
+                                  : "copy the file to a local disk"};
+  }
   file->base_ = base;
   file->data_ = static_cast<const uint8_t *>(base) + lead;
   file->lost_ =

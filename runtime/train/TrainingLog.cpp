@@ -98,7 +98,8 @@ static Result<size_t> keptBytes(const std::string &path, int64_t after) {
   };
   Result<std::shared_ptr<io::MappedFile>> old = io::MappedFile::open(path);
   if (!old)
-    return failed(old.failure().why, "name another file with --log=");
+    return failed(old.failure().why,
+                  old.failure().hint.empty() ? "name another file with --log=" : old.failure().hint);
   size_t keep = 0;
   std::string_view text = (*old)->text();
   int64_t bad = eachLine(text, [&](const LogLine &line, size_t begin) {
