@@ -56,10 +56,17 @@ TEST(Defaults, OfConfigJsonAreThoseOfTransformers) {
     OwningOpRef<ModuleOp> module = importOrFail(context, directory.path());
     ASSERT_TRUE(module);
     EXPECT_EQ(module->lookupSymbol("unembedding") == nullptr, one.tied);
-    module->walk([&](graph::RmsNormOp op) { EXPECT_EQ(op.getEps().convertToDouble(), one.epsilon); });
+    int norms = 0, turns = 0;
+    module->walk([&](graph::RmsNormOp op) {
+      ++norms;
+      EXPECT_EQ(op.getEps().convertToDouble(), one.epsilon);
+    });
     module->walk([&](graph::RopeOp op) { // of the second of four pairs: theta^(-2/8)
+      ++turns;
       EXPECT_NEAR(std::pow(op.getFrequencies()[1], -4.0), one.theta, 1e-3 * one.theta);
     });
+    EXPECT_GT(norms, 0);
+    EXPECT_GT(turns, 0);
   }
 }
 
@@ -94,10 +101,13 @@ TEST(Defaults, ExpertsAreAsManyAsTheClassHas) {
     TempModel directory(config);
     OwningOpRef<ModuleOp> module = importOrFail(context, directory.path());
     ASSERT_TRUE(module);
+    int choices = 0;
     module->walk([&, all = all, chosen = chosen](graph::TopKOp op) {
+      ++choices;
       EXPECT_EQ(cast<RankedTensorType>(op.getInput().getType()).getShape().back(), all);
       EXPECT_EQ(cast<RankedTensorType>(op.getIndices().getType()).getShape().back(), chosen);
     });
+    EXPECT_GT(choices, 0);
   }
 }
 
