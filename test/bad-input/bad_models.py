@@ -138,10 +138,10 @@ WEIGHTS = [
     ("weights that are a pipe", instead("model.safetensors", os.mkfifo), "both",
      "cannot read model (.../model.safetensors): not a regular file; give a Hugging Face directory or a .gguf file"),
 ]
+# Only who wants the weights fails.
 OTHER_FORMATS = [
-    (f"weights in {name} alone", lambda folder, name=name: os.rename(os.path.join(folder, "model.safetensors"), os.path.join(folder, name)), reader, line)
-    for name in ("pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "consolidated.00.pth", "tf_model.h5", "flax_model.msgpack", "consolidated.safetensors")
-    for reader, line in (("both", None), ("chat", f"cannot load weights (...): they are in {name}, which is not read; convert them to model.safetensors (transformers' save_pretrained writes that), or name others with --model="))]
+    (f"weights in {name} alone", lambda folder, name=name: os.rename(os.path.join(folder, "model.safetensors"), os.path.join(folder, name)), "both", None)
+    for name in ("pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "consolidated.00.pth", "tf_model.h5", "flax_model.msgpack", "consolidated.safetensors")]
 OTHER_FORMATS.append(("weights of PyTorch beside ours", file("pytorch_model.bin", b"pickle"), "both", None))
 INDEX = [
     ("an index that is a number", index(5), "both",
