@@ -335,10 +335,9 @@ private:
     for (const AxisList &axes : sums) {
       Sharding open = opened(before, axes, kind);
       // An inner loop may carry it open as it is, and the body then opens it on the way in.
-      Value carried = edges[e].values.front();
-      double outside =
-          endsTime(e, open, before) - closed - allExecutions() * reshardTime(carried, before, open);
-      if (!isWorthALook(carried, open, before, outside, least))
+      double way = allExecutions() * reshardTime(edges[e].values.front(), before, open);
+      double outside = endsTime(e, open, before) - closed - way;
+      if (!isWorthALook(edges[e].values.front(), open, before, outside, least))
         continue;
       write(e, open);
       if (double needed = priceIfBelow(endsTime(e, open, before), least); needed < least) {

@@ -2,6 +2,7 @@
 #include "Reshard/LoopLayouts.h"
 #include "Explain.h"
 #include "Loops.h"
+#include "Reshard/HandedOn.h"
 
 #include "tessera/Support/TypeSizes.h"
 
@@ -15,29 +16,6 @@ using namespace tessera;
 using namespace tessera::dist;
 
 namespace {
-/// How a value lies that bodies hand on, and how else it could. Of a stack: one layer.
-struct HandedOn {
-  SmallVector<int64_t> shape;
-  Sharding first; ///< as propagation has it
-  Sharding now;   ///< as it is written
-  std::vector<Sharding> others = {};
-
-  bool isChanged() const { return !now.samePlacement(first); }
-};
-
-/// A stack that one loop returns and others read, and nobody else.
-struct Stack : HandedOn {
-  StackEdge made;
-  SmallVector<std::pair<DataFlowOpInterface, StackEdge>, 2> reads = {};
-};
-
-/// What one iteration of a loop hands to the next.
-struct Carried : HandedOn {
-  DataFlowOpInterface loop;
-  DataFlowEdge edge;
-  size_t number;
-};
-
 class LoopLayouts {
 public:
   LoopLayouts(DataFlowOpInterface maker, const ShardingAttributes &written, ReshardCosts &costs)
