@@ -268,6 +268,27 @@ TEST(ProgramPlacement, GathersWeightsWhereTokensAreMany) {
   }
 }
 
+// Offers of another program say nothing of maxima where they are sums over the same axes.
+TEST(ProgramPlacement, SumsAndMaximaAreOfferedApart) {
+  auto moved = [](const char *sharding) {
+    Builder p("x4");
+    int value = p.input("12x12", sharding);
+    p.need(p.op("([i, j]) -> ([j, i]) linear={0} max_linear={0}", {value}, "12x12", "[-/-]"), sharding);
+    return p;
+  };
+  Builder sum = moved("[-/-] U{x}"), maximum = moved("[-/-] Umax{x}");
+  ReshardCosts costs(sum.mesh, fastLinks());
+  ProgramPlacementOptions settings;
+  settings.widen = false;
+  auto everyOp = [](const ProgramOp &) { return true; };
+  for (const auto &[one, other] : {std::pair(&sum, &maximum), std::pair(&maximum, &sum)}) {
+    auto offered = placementOptions(one->program, costs, settings.maxOptions);
+    double time =
+        timeAmong(other->program, offered, everyOp, costs, std::numeric_limits<double>::infinity(), settings);
+    EXPECT_NEAR(time, placeProgram(other->program, costs, settings).time, 1e-12);
+  }
+}
+
 TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
   static const char *meshes[] = {"x2 y2", "x4", "x2 y3"};
   static const char *shardings[] = {"[-/-]", "[x/-]", "[-/x]"};
