@@ -26,7 +26,7 @@ using namespace tessera::dist;
 /// near.
 static constexpr int64_t kTableOfPrices = 1 << 14;
 /// Prices of one block that are kept: what it is written as, and what is tried.
-static constexpr size_t kMostKnown = 3;
+static constexpr size_t kMostKnown = 2;
 
 namespace {
 class ProgramBuilder {
