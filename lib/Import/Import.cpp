@@ -332,11 +332,4 @@ Result<OwningOpRef<ModuleOp>> importModel(MLIRContext &context, const std::strin
   return importModel(context, **file, options);
 }
 
-int64_t countParameters(ModuleOp module) {
-  int64_t total = 0;
-  for (auto parameter : module.getOps<graph::ParameterOp>())
-    total += cast<RankedTensorType>(parameter.getType()).getNumElements();
-  return total;
-}
-
 } // namespace tessera::importer

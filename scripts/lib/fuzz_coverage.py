@@ -41,8 +41,9 @@ READERS = [
     (("import-gguf",), [f"lib/Import/GGUF/{name}.cpp" for name in ("GgufSettings", "RotaryGguf", "WindowGguf")]),
     (("import", "import-gguf"), [f"lib/Import/{name}.cpp" for name in ("HeldTypes", "Import", "LayerRuns", "ModelConfig", "Settings", "WeightTable")]
      + [f"lib/Import/Families/{name}.cpp" for name in ("Gemma", "Gpt2", "GptNeox", "GptOss", "Granite", "Llama", "Mistral", "Mixtral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "Qwen3Moe", "SmolLM3")]),
-    (("program",), ["lib/Pipelines/Frontend.cpp", "lib/Pipelines/SizeWithoutAliases.cpp"]),
-    (("compile-flags",), ["lib/Pipelines/CompileOptions.cpp", "lib/Dialect/Dist/Transforms/Annotate/MeshSpec.cpp", "lib/AutoParallel/Machine.cpp"]),
+    (("import", "import-gguf", "program"), ["lib/Pipelines/Frontend.cpp"]),
+    (("program",), ["lib/Pipelines/SizeWithoutAliases.cpp"]),
+    (("compile-flags",), ["lib/Pipelines/CompileOptions.cpp", "lib/Dialect/Dist/Transforms/Annotate/MeshSpec.cpp", "lib/AutoParallel/MachineText.cpp"]),
 ]
 
 

@@ -1,7 +1,7 @@
 // Models as the importers read them: settings, and tables of tensors.
 #include "Targets.h"
 
-#include "tessera/Import/Import.h"
+#include "tessera/Pipelines/Frontend.h"
 #include "tessera/runtime/io/Json.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -16,10 +16,19 @@ using namespace mlir;
 
 namespace tessera::fuzz {
 
-/// A refusal is one line. What is not refused is a program that verifies, and is printed and read.
-static void import(const std::string &path) {
+/// A refusal is one line. What is not refused is a program that verifies, and is printed and read. `flags`:
+/// of llm-compile, besides the model.
+static void import(const std::string &path, std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {path, "--compile-to=graph"});
+  std::vector<const char *> arguments;
+  for (const std::string &word : flags)
+    arguments.push_back(word.c_str());
+  Result<CompileOptions> options = parseCompileOptions(arguments);
+  if (!options)
+    return expectOneLine(options.failure());
+  options->model = path; // whatever the flags say
   MLIRContext &context = contextOfTarget();
-  Result<OwningOpRef<ModuleOp>> module = importer::importModel(context, path, {});
+  Result<OwningOpRef<ModuleOp>> module = loadModel(context, *options);
   if (!module) {
     expectOneLine(module.failure());
     expect(module.failure().why.find("does not verify") == std::string::npos,
@@ -35,7 +44,7 @@ static void import(const std::string &path) {
 
 /// Bytes of data that a header of safetensors claims, as far as a file can have them.
 static size_t claimedBytes(std::string_view header) {
-  constexpr uint64_t kMost = uint64_t(1) << 34; // a hole: it takes no room
+  constexpr uint64_t kMost = uint64_t(1) << 30; // a hole: it takes no room, but a tied head is read
   uint64_t end = 0;
   Result<nlohmann::json> json = io::parseJson(header, "header");
   if (json && json->is_object())
@@ -47,25 +56,27 @@ static size_t claimedBytes(std::string_view header) {
   return std::min(end, kMost);
 }
 
-/// config.json, and behind a NUL the header of model.safetensors, whose data is as long as it claims.
+/// config.json, behind a NUL the header of model.safetensors, whose data is as long as it claims, and behind
+/// another flags, a word a line. Without a header there is no such file.
 void runImport(std::string_view input) {
   static const Folder folder;
-  Parts parts = splitAtNul(input);
-  folder.write("config.json", parts.first);
+  Parts settings = splitAtNul(input), parts = splitAtNul(settings.second.value_or(""));
+  folder.write("config.json", settings.first);
   folder.remove("model.safetensors");
-  if (parts.second) {
-    uint64_t length = parts.second->size();
+  if (!parts.first.empty()) {
+    uint64_t length = parts.first.size();
     std::string file(sizeof length, '\0');
     std::memcpy(file.data(), &length, sizeof length);
-    folder.write("model.safetensors", file + std::string(*parts.second), claimedBytes(*parts.second));
+    folder.write("model.safetensors", file + std::string(parts.first), claimedBytes(parts.first));
   }
-  import(folder.path());
+  import(folder.path(), wordsOf(parts.second.value_or("")));
 }
 
-/// A GGUF file behind magic and version, with a hole in place of its data.
+/// A GGUF file behind magic and version, with a hole in place of its data; for a mesh, which cuts along
+/// blocks.
 void runImportGguf(std::string_view input) {
   MemoryFile file(std::string("GGUF\x03\0\0\0", 8) + std::string(input), size_t(1) << 30);
-  import(file.path());
+  import(file.path(), {"--mesh=tp=2"});
 }
 
 } // namespace tessera::fuzz

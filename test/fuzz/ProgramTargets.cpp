@@ -59,8 +59,11 @@ void runProgram(std::string_view input) {
 void runCompileFlags(std::string_view input) {
   std::string error;
   if (input.substr(0, 1) == "{") {
-    if (!parseMachine(llvm::StringRef(input.data(), input.size()), error))
-      expectOneLine({"cannot compile", "--machine=FILE", error, ""});
+    std::optional<Machine> machine = parseMachine(llvm::StringRef(input.data(), input.size()), error);
+    if (!machine)
+      return expectOneLine({"cannot compile", "--machine=FILE", error, ""});
+    expect(parseMachine(toJson(*machine), error) == machine,
+           "what is written of a machine is read as it was");
     return;
   }
   std::vector<std::string> words = wordsOf(input);

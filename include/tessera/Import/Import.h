@@ -48,8 +48,5 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> importModel(mlir::MLIRContext &context
 Result<mlir::OwningOpRef<mlir::ModuleOp>> importModel(mlir::MLIRContext &context, const io::ModelFile &file,
                                                       const ImportOptions &options);
 
-/// Number of weights in all `graph.parameter` symbols of `module`.
-int64_t countParameters(mlir::ModuleOp module);
-
 } // namespace tessera::importer
 #endif

@@ -2,6 +2,7 @@
 #ifndef TESSERA_TEST_UNIT_IMPORT_TEMPMODEL_H
 #define TESSERA_TEST_UNIT_IMPORT_TEMPMODEL_H
 
+#include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Import/Import.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -84,6 +85,14 @@ inline mlir::OwningOpRef<mlir::ModuleOp> importOrFail(mlir::MLIRContext &context
     return {};
   }
   return module.take();
+}
+
+/// Number of weights in all `graph.parameter` symbols of `module`.
+inline int64_t countParameters(mlir::ModuleOp module) {
+  int64_t total = 0;
+  for (auto parameter : module.getOps<graph::ParameterOp>())
+    total += mlir::cast<mlir::RankedTensorType>(parameter.getType()).getNumElements();
+  return total;
 }
 
 } // namespace tessera::test
