@@ -47,7 +47,8 @@ bool Answers::add(size_t prompt, int32_t id) {
     finish = Finish::End;
   else if (int64_t(row.tokens.size()) >= job_.limits[prompt])
     finish = Finish::Length;
-  if (row.decoder)
+  // An end token is no text of the answer, though its vocabulary may not call it special.
+  if (row.decoder && finish != Finish::End)
     addText(row, row.decoder->push(id));
   if (row.finish == Finish::None && finish == Finish::None) {
     print();

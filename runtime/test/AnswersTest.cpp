@@ -76,6 +76,22 @@ TEST(Answers, EndForTheFirstReasonThatThereIs) {
   EXPECT_EQ(answers.text(5), "a");
 }
 
+// Nor would a conversation, which writes end tokens itself, have it twice.
+TEST(Answers, AnEndTokenIsNoTextThoughItIsNotSpecial) {
+  Job job(2);
+  job.endTokens = {end, br, c};
+  job.stops = {"never"}; // so that texts are made
+  Answers answers(job, nullptr);
+  EXPECT_FALSE(answers.add(0, a));
+  EXPECT_TRUE(answers.add(0, br));
+  EXPECT_EQ(answers.finish(0), Finish::End);
+  EXPECT_EQ(answers.text(0), "a");
+  EXPECT_EQ(answers.tokens(0), (std::vector<int32_t>{a, br}));
+  EXPECT_FALSE(answers.add(1, b));
+  EXPECT_TRUE(answers.add(1, c));
+  EXPECT_EQ(answers.text(1), "b");
+}
+
 TEST(Answers, AreLinesOfJsonInTheOrderOfTheirPrompts) {
   Job job(2);
   job.json = true;
