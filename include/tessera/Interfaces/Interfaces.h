@@ -12,9 +12,12 @@
 
 namespace tessera {
 
-/// Values that must have one sharding.
+/// Values that propagation gives one sharding: a place takes what its sources are.
 struct DataFlowEdge {
   llvm::SmallVector<mlir::Value> values;
+  /// Those of them that are the op's own here: block arguments, then results. The others are sources, though
+  /// one may be a place of another edge, or a slice of a stack.
+  llvm::SmallVector<mlir::Value, 2> places = {};
 };
 
 /// `stack` is [n, d...]; each of `slices` is [d...] and shares the sharding of d.

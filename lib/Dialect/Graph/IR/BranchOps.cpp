@@ -37,6 +37,7 @@ SmallVector<DataFlowEdge> IfOp::getDataFlowEdges() {
     for (Region *region : getRegions())
       edge.values.push_back(region->front().getTerminator()->getOperand(unsigned(i)));
     edge.values.push_back(result);
+    edge.places.push_back(result);
     edges.push_back(std::move(edge));
   }
   return edges;

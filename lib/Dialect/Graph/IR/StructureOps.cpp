@@ -230,9 +230,11 @@ SmallVector<DataFlowEdge> RepeatOp::getDataFlowEdges() {
     edge.values.push_back(init);
     for (unsigned body = 0; body < getBodies().size(); ++body) {
       edge.values.push_back(getCarried(body)[i]);
+      edge.places.push_back(getCarried(body)[i]);
       edge.values.push_back(getBody(body).getTerminator()->getOperand(unsigned(i)));
     }
     edge.values.push_back(getResults()[i]);
+    edge.places.push_back(getResults()[i]);
     edges.push_back(std::move(edge));
   }
   return edges;

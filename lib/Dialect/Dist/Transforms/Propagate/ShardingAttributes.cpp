@@ -67,12 +67,6 @@ void ShardingAttributes::addCollected(DataFlowOpInterface flow, SmallVectorImpl<
     }
 }
 
-bool ShardingAttributes::isPlaceOf(Operation *op, Value value) {
-  if (auto arg = dyn_cast<BlockArgument>(value))
-    return arg.getOwner()->getParentOp() == op;
-  return value.getDefiningOp() == op;
-}
-
 bool ShardingAttributes::isReadWhole(DataFlowOpInterface flow, Value value) {
   return llvm::none_of(flow.getDataFlowEdges(),
                        [&](const DataFlowEdge &edge) { return llvm::is_contained(edge.values, value); }) &&
@@ -82,14 +76,14 @@ bool ShardingAttributes::isReadWhole(DataFlowOpInterface flow, Value value) {
 std::vector<Sharding> ShardingAttributes::ofEdges(DataFlowOpInterface flow) const {
   std::vector<Sharding> shardings;
   for (const DataFlowEdge &edge : flow.getDataFlowEdges()) {
-    const Value *place = llvm::find_if(edge.values, [&](Value value) { return isPlaceOf(flow, value); });
-    auto arg = dyn_cast<BlockArgument>(*place);
-    shardings.push_back(arg ? of(arg) : of(cast<OpResult>(*place)));
+    Value place = edge.places.front();
+    auto arg = dyn_cast<BlockArgument>(place);
+    shardings.push_back(arg ? of(arg) : of(cast<OpResult>(place)));
   }
   return shardings;
 }
 
-void ShardingAttributes::write(DataFlowOpInterface flow, const DataFlowEdge &edge,
+void ShardingAttributes::write(DataFlowOpInterface flow, ArrayRef<Value> places,
                                const Sharding &sharding) const {
   Operation *op = flow;
   Attribute attr = ShardingAttr::get(op->getContext(), meshName, sharding, mesh);
@@ -98,9 +92,7 @@ void ShardingAttributes::write(DataFlowOpInterface flow, const DataFlowEdge &edg
     entries[i] = entry;
     return ArrayAttr::get(op->getContext(), entries);
   };
-  for (Value value : edge.values) {
-    if (!isPlaceOf(op, value))
-      continue;
+  for (Value value : places) {
     if (auto result = dyn_cast<OpResult>(value)) {
       op->setAttr(kShardingsAttr,
                   with(op->getAttrOfType<ArrayAttr>(kShardingsAttr), result.getResultNumber(), attr));

@@ -35,8 +35,8 @@ public:
   /// Appends the slices of stacks that `flow` returns, as edges, and their shardings.
   void addCollected(DataFlowOpInterface flow, llvm::SmallVectorImpl<DataFlowEdge> &edges,
                     std::vector<Sharding> &shardings) const;
-  /// Writes `sharding` at all places of an edge of `flow`.
-  void write(DataFlowOpInterface flow, const DataFlowEdge &edge, const Sharding &sharding) const;
+  /// Writes `sharding` at places of `flow`: its block arguments and results.
+  void write(DataFlowOpInterface flow, llvm::ArrayRef<mlir::Value> places, const Sharding &sharding) const;
   /// Writes it at an annotation.
   void write(ConstraintOp pin, const Sharding &sharding) const;
   /// Writes it at an argument, or a result, of a function.
@@ -45,9 +45,6 @@ public:
   /// What ops need whose shardings are given; none for ops that are placed.
   std::optional<ValueNeeds> outsideNeeds(mlir::Operation *op) const;
 
-  /// A body argument or a result of `op`: what an edge gives a sharding to. The other values of an edge are
-  /// sources.
-  static bool isPlaceOf(mlir::Operation *op, mlir::Value value);
   /// An operand of `flow` that goes nowhere, the condition of a branch: it decides what every rank does.
   static bool isReadWhole(DataFlowOpInterface flow, mlir::Value value);
   /// Operands of the op or of a terminator belong to edges in order: the first that has not been taken.

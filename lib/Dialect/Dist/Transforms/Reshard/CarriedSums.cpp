@@ -57,7 +57,7 @@ private:
     const DataFlowEdge &edge = edges[e];
     return allBlocks([&](Block &block) {
       llvm::SmallPtrSet<Value, 8> open;
-      for (Value value : edge.values)
+      for (Value value : edge.places)
         if (auto arg = dyn_cast<BlockArgument>(value); arg && arg.getOwner() == &block)
           open.insert(value);
       for (Operation &op : block)
@@ -156,7 +156,7 @@ private:
 
   /// Writes edge `e`, and at its pins the sum that it is.
   void write(size_t e, const Sharding &sharding) {
-    written.write(flow, edges[e], sharding);
+    written.write(flow, edges[e].places, sharding);
     for (auto &[pin, closed] : pins[e]) {
       Sharding open = closed;
       open.partial = sharding.partial;
@@ -236,7 +236,7 @@ private:
       AxisList open = axes && llvm::is_contained(member.sums, *axes) ? *axes : AxisList();
       write(member.e, open.empty() ? member.closed : opened(member.closed, open, kind));
       for (const Feeder &feeder : member.feeders)
-        written.write(feeder.loop, DataFlowEdge{{feeder.stack.stack}},
+        written.write(feeder.loop, {feeder.stack.stack},
                       open.empty() ? feeder.closed : opened(feeder.closed, open, kind));
     };
     auto writeAll = [&](const AxisList *axes) {
@@ -374,7 +374,6 @@ private:
     Sharding closed = written.of(stack.stack), best = closed;
     if (!closed.partial.empty() || isSent(stack.stack))
       return;
-    DataFlowEdge place{{stack.stack}};
     AxisList used = closed.usedAxes();
     std::vector<AxisList> sums;
     for (AxisList &sum : sumsMade(flow, stack.slices, kind)) {
@@ -397,14 +396,14 @@ private:
       if (!isWorthALook(stack.slices.front(), ofLayer(open), ofLayer(closed),
                         reductionTime(stack.stack, open, closed), least))
         continue;
-      written.write(flow, place, open);
+      written.write(flow, {stack.stack}, open);
       const double most = least * (1 - 1e-9);
       if (double needed = priceIfBelow(reductionTime(stack.stack, open, closed), most); needed < most) {
         least = needed;
         best = open;
       }
     }
-    written.write(flow, place, best);
+    written.write(flow, {stack.stack}, best);
     if (!best.partial.empty())
       explain(flow->getLoc(), "carried",
               llvm::formatv("{0} returns result #{1} as {2} ({3:F3} us with its reduction; reduced in each "
@@ -463,7 +462,7 @@ private:
         result = value;
     double total = reductionTime(result, sharding, wanted);
     for (Value value : edges[e].values) // the initial value
-      if (!ShardingAttributes::isPlaceOf(flow, value) && value.getParentBlock() == flow->getBlock() &&
+      if (!llvm::is_contained(edges[e].places, value) && value.getParentBlock() == flow->getBlock() &&
           !isNeutral(value, sharding.partialKind))
         total += reshardTime(value, written.of(value), sharding);
     return total;

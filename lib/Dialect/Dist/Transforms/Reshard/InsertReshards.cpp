@@ -389,11 +389,10 @@ private:
         reshardOperand(operand, Sharding(cast<RankedTensorType>(operand.get().getType()).getRank()),
                        shortName(op));
     for (auto [edge, sharding] : llvm::zip(edges, shardings))
-      for (Value value : edge.values)
-        if (ShardingAttributes::isPlaceOf(op, value)) {
-          setSharding(value, sharding);
-          explainOpen(op, "carries", value);
-        }
+      for (Value value : edge.places) {
+        setSharding(value, sharding);
+        explainOpen(op, "carries", value);
+      }
     written.addCollected(flow, edges, shardings);
     for (Region &region : op->getRegions()) {
       for (BlockArgument arg : region.getArguments())

@@ -205,7 +205,7 @@ private:
     for (Value place : value.edge.values) {
       if (place.getParentBlock() != value.loop->getBlock())
         continue; // inside
-      if (!ShardingAttributes::isPlaceOf(value.loop, place))
+      if (!llvm::is_contained(value.edge.places, place))
         add(place, written.of(place), value.now);
       else if (!place.use_empty())
         add(place, value.now, value.first);
@@ -239,7 +239,7 @@ private:
                                     });
                                   }) ||
                      llvm::any_of(carried, [&](const Carried &one) {
-                       return isa<BlockArgument>(value) && llvm::is_contained(one.edge.values, value);
+                       return isa<BlockArgument>(value) && llvm::is_contained(one.edge.places, value);
                      });
       return isGiven ? Sharding(cast<RankedTensorType>(value.getType()).getRank()) : written.of(value);
     };
@@ -257,10 +257,10 @@ private:
     }
     for (Carried &value : carried)
       for (Value place : value.edge.values) {
-        if (!ShardingAttributes::isPlaceOf(value.loop, place) && isa<OpResult>(place) &&
+        if (!llvm::is_contained(value.edge.places, place) && isa<OpResult>(place) &&
             place.getParentBlock() != value.loop->getBlock())
           offer(value, madeAs(place, decided));
-        if (isa<BlockArgument>(place) && ShardingAttributes::isPlaceOf(value.loop, place))
+        if (isa<BlockArgument>(place) && llvm::is_contained(value.edge.places, place))
           for (OpOperand &use : place.getUses())
             offerRead(value, use, decided);
       }
@@ -317,16 +317,16 @@ private:
     Sharding whole = written.of(stack.made.stack);
     whole.dims.resize(1);
     whole.dims.append(layer.dims.begin(), layer.dims.end());
-    written.write(maker, DataFlowEdge{{stack.made.stack}}, whole);
+    written.write(maker, {stack.made.stack}, whole);
     touch(maker);
     for (auto &[reader, read] : stack.reads) {
-      written.write(reader, DataFlowEdge{read.slices}, layer);
+      written.write(reader, read.slices, layer);
       touch(reader);
     }
     stack.now = layer;
   }
   void write(Carried &value, const Sharding &sharding) {
-    written.write(value.loop, value.edge, sharding);
+    written.write(value.loop, value.edge.places, sharding);
     touch(value.loop);
     for (Value place : value.edge.values) // bodies may read results of loops before them
       for (Operation *user : place.getUsers())
@@ -358,7 +358,7 @@ private:
     for (Value place : value.edge.values) {
       if (place.getParentBlock() == value.loop->getBlock())
         continue; // outside of the loop
-      (isa<BlockArgument>(place) && ShardingAttributes::isPlaceOf(value.loop, place) ? read : made)
+      (isa<BlockArgument>(place) && llvm::is_contained(value.edge.places, place) ? read : made)
           .push_back(place);
     }
     return isMoved(made, read, value.now);
