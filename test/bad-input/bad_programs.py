@@ -22,6 +22,8 @@ def body(text, arguments="%x: tensor<4x4xf32>", result="tensor<4x4xf32>"):
 PROGRAMS = [
     ("nothing", "", STEP, "cannot compile to rung step (...mlir:0:0): has no func @forward"),
     ("a comment alone", "// nothing", STEP, "cannot compile to rung step (...mlir:0:0): has no func @forward"),
+    ("a program of rung step", "module attributes {graph.generate = #graph.generate<batch = 1, chunk = 8, max_seq_len = 8, vocab = 9>} {" + GOOD + "}", GRAPH,
+     "cannot compile to rung graph (...mlir:1:1): does not stand on rung graph: graph.generate comes with rung step; give a model, or what --compile-to=graph writes"),
     ("a mark of byte order", b"\xef\xbb\xbf" + GOOD.encode(), GRAPH, "cannot read program (...mlir:1:1): unexpected character"),
     ("bytes that are no text", bytes(range(256)), GRAPH,
      'cannot read program (...mlir): is not text; write it as docs/Architecture.md, "Program form", says'),

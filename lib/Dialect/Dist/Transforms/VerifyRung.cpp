@@ -129,6 +129,10 @@ public:
   RungVerifier(ModuleOp module, StringRef rung, RungRules rules) : module(module), rung(rung), rules(rules) {}
 
   LogicalResult run() {
+    for (StringRef later : {graph::kGenerateAttr, graph::kTrainAttr})
+      if (rules.isFirst && module->hasAttr(later))
+        return module.emitError() << "does not stand on rung " << rung << ": " << later
+                                  << " comes with rung step; give a model, or what --compile-to=graph writes";
     WalkResult walked = module->walk<WalkOrder::PreOrder>(
         [&](Operation *op) { return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
     return failure(walked.wasInterrupted());
