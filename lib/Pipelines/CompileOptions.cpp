@@ -431,6 +431,8 @@ Result<CompileOptions> Parser::finish() {
       return badFlag("-o -", "an executable is not printed", "name a file, as in -o OUT");
     options.output.clear();
   }
+  if (options.report == "-")
+    return badFlag("--report=-", "a page is not printed", "name a file, as in --report=report.html");
   if (options.output.empty() && options.compileTo == Rung::Binary)
     return badFlag("-o", "no output is named", "write llm-compile MODEL -o OUT");
   if (options.check && options.compileTo != Rung::Binary)

@@ -10,8 +10,6 @@
 
 namespace tessera::io {
 
-static const char *const indexName = "model.safetensors.index.json";
-
 // Whether a name leads to a file of the folder or of folders in it ("step-20/model.safetensors", as saves of
 // training runs have it), never out of it.
 static bool isBelow(const std::string &name) {
@@ -84,14 +82,14 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
 
 // model.safetensors, or the shards that an index names; none at all, in no format, is fine.
 static Status readWeights(const DirectoryFiles &directory, DirectoryContents &contents) {
-  Result<std::shared_ptr<MappedFile>> whole = directory.open("model.safetensors");
+  Result<std::shared_ptr<MappedFile>> whole = directory.open(modelWeights[0]);
   if (!whole)
     return whole.takeFailure();
   if (*whole) {
     contents.files.push_back(*whole);
     return readSafetensors(**whole, contents.tensors, contents.holds);
   }
-  Result<std::shared_ptr<MappedFile>> index = directory.open(indexName);
+  Result<std::shared_ptr<MappedFile>> index = directory.open(modelWeights[1]);
   if (!index)
     return index.takeFailure();
   if (*index) {
@@ -103,7 +101,7 @@ static Status readWeights(const DirectoryFiles &directory, DirectoryContents &co
     return name.rfind("model-", 0) == 0 && name.find("-of-") != name.npos && endsWith(name, ".safetensors");
   });
   if (!stray.empty())
-    return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + indexName,
+    return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + modelWeights[1],
                    "fetch that file too"};
   return {}; // of whatever else looks like weights otherWeights() tells whoever wants them
 }
@@ -130,6 +128,8 @@ Status readHuggingFaceDirectory(const DirectoryFiles &directory, DirectoryConten
       continue;
     if ((*file)->size() > (size_t(256) << 20))
       return Failure{cannotReadModel, (*file)->where(), "larger than 256 MiB", isItWhole};
+    if (Status status = refuseLfsPointer(**file); !status)
+      return status;
     contents.texts.emplace(name, (*file)->text());
     contents.files.push_back(file.take());
   }

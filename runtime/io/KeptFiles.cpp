@@ -48,6 +48,18 @@ void KeptFiles::addFolder(const std::string &folder, const std::string &why) {
 void KeptFiles::addModel(const std::string &path) {
   const std::string why = "it is a file of the model, which would be lost";
   add(path, why);
+  // Nor may there be new ones, which the model would be read from.
+  std::error_code none;
+  if (fs::is_directory(path, none)) {
+    const auto keepName = [&](const std::string &name) {
+      if (!fs::exists(path + "/" + name, none))
+        add(path + "/" + name, "the model would be read from a file of that name");
+    };
+    for (const char *name : modelTexts)
+      keepName(name);
+    for (const char *name : modelWeights)
+      keepName(name);
+  }
   for (const fs::path &entry : entriesOf(path)) {
     const std::string name = entry.filename().string();
     const bool isIndex = endsWith(name, ".safetensors.index.json");

@@ -37,6 +37,11 @@ public:
       if (Status status = joinBlocksAndScales(model_->tensors_, file->where()); !status)
         return status;
     } else {
+      const std::string name = file->name().substr(file->name().rfind('/') + 1);
+      if (std::find(std::begin(modelTexts), std::end(modelTexts), name) != std::end(modelTexts) ||
+          name == modelWeights[1])
+        return Failure{cannotReadModel, file->where(), "one file of a Hugging Face directory",
+                       "name the directory"};
       return Failure{cannotReadModel, file->where(),
                      endsWith(file->name(), ".gguf") ? "it does not begin with GGUF's magic"
                                                      : "neither a safetensors nor a GGUF file",

@@ -246,6 +246,8 @@ CONFIG = [
 TOKENIZERS = [
     ("a tokenizer of no bytes", file("tokenizer.json", b""), "info",
      "cannot use the tokenizer (.../tokenizer.json): not valid JSON: parse error at line 1, column 1: syntax error while parsing value - unexpected end of input; is the file whole?"),
+    ("a pointer in the place of a tokenizer", file("tokenizer.json", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 99\n"), "info",
+     "cannot read model (.../tokenizer.json): a Git LFS pointer, not the file itself; fetch it with `git lfs pull`"),
     ("a tokenizer that is a list", file("tokenizer.json", b"[]"), "info",
      'cannot use the tokenizer (.../tokenizer.json): its "model" is damaged; is the file whole?'),
     ("a tokenizer that is a folder", instead("tokenizer.json", os.mkdir), "info",

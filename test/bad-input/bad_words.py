@@ -79,6 +79,7 @@ COMPILE = [
     ("two dashes too many", ["----mesh=tp=2"], "cannot compile (----mesh=tp=2): unknown flag; did you mean --mesh?"),
     ("an output behind its flag", ["-oout"], "cannot compile (-oout): unknown flag; write -o OUT"),
     ("an output as others have it", ["--output=out"], "cannot compile (--output=out): unknown flag; write -o OUT"),
+    ("a page on standard output", ["--report=-"], "cannot compile (--report=-): a page is not printed; name a file, as in --report=report.html"),
     ("dashes alone", ["--"], "cannot compile (--): unknown flag; see --help"),
     ("a word without letters", [""], None),
     ("a file of words", ["@words"], "cannot compile (MODEL): both ...good and @words are given; name one model"),

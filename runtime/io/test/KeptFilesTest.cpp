@@ -47,6 +47,10 @@ TEST_F(Kept, AModelIsItsWeightsAndTexts) {
   for (const char *name :
        {"m/config.json", "m/a.safetensors", "m/model.safetensors.index.json", "m/step-2/w.bin"})
     EXPECT_EQ(kept.claim(path(name), "-o"), why) << name;
+  // Beside shards and their index a new one would be read in their place.
+  for (const char *name : {"m/model.safetensors", "m/./chat_template.jinja", "m/generation_config.json"})
+    EXPECT_EQ(kept.claim(path(name), "-o"), "the model would be read from a file of that name") << name;
+  EXPECT_EQ(kept.claim(path("m/new.safetensors"), "-o"), "");
   EXPECT_EQ(kept.claim(path("m/notes.gguf"), "-o"), why);
   EXPECT_EQ(kept.claim(path("m/notes"), "-o"), "");
   EXPECT_EQ(kept.claim(path("m/step-2/x"), "-o"), "");

@@ -126,6 +126,7 @@ TEST_F(Safetensors, ThingsThatAreNoFile) {
   EXPECT_NE(openFailure("/dev/null").find("not a regular file"), std::string::npos);
   EXPECT_NE(openFailure(write("x", "hello, this is a text")).find("neither a safetensors nor a GGUF file"),
             std::string::npos);
+  EXPECT_NE(openFailure(write("config.json", "{}")).find("name the directory"), std::string::npos);
   EXPECT_NE(openFailure(write("x.gguf", "hello, this is a text")).find("GGUF's magic"), std::string::npos);
 }
 

@@ -17,7 +17,7 @@ public:
   // none.
   void add(const std::string &path, const std::string &why);
   // The files of the model at `path`: the file itself, or of a directory all weights, whichever it is loaded
-  // from, its texts, and what its index names.
+  // from, its texts, and what its index names; and what is not there, but would be read.
   void addModel(const std::string &path);
   // Every file of a folder, but none of folders in it.
   void addFolder(const std::string &folder, const std::string &why);

@@ -63,6 +63,9 @@ inline constexpr const char *modelTexts[] = {"config.json",           "generatio
                                              "tokenizer.json",        "tokenizer.model",
                                              "tokenizer_config.json", "chat_template.jinja"};
 
+// Where its weights are: the first of these that is there.
+inline constexpr const char *modelWeights[] = {"model.safetensors", "model.safetensors.index.json"};
+
 enum class ModelFormat { HuggingFace, Safetensors, Gguf };
 
 class MappedFile;
