@@ -21,16 +21,18 @@ static void onSignalThatEnds(int signal) {
   SignalText line;
   line.add(isOnTerminal ? "\n" : ""); // behind a progress line, or "^C"
   line.add("error: cannot finish (");
-  line.add(signal == SIGINT ? "SIGINT" : "SIGTERM");
+  line.add(signal == SIGINT ? "SIGINT" : signal == SIGHUP ? "SIGHUP" : "SIGTERM");
   line.add("): it was told to end; run it again\n");
   line.print();
   _exit(128 + signal);
 }
 
-// Whoever is started in the background ignores Ctrl-C, and so do we.
-static bool isCtrlCIgnored() {
+// Whoever is started in the background ignores Ctrl-C, whoever is started by nohup that the terminal goes,
+// and so do we.
+static void handleUnlessIgnored(int signal, const struct sigaction &action) {
   struct sigaction before = {};
-  return sigaction(SIGINT, nullptr, &before) != 0 || before.sa_handler == SIG_IGN;
+  if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+    sigaction(signal, &action, nullptr);
 }
 
 void endAtSignals(const Launcher &launcher) {
@@ -40,19 +42,19 @@ void endAtSignals(const Launcher &launcher) {
   struct sigaction action = {};
   action.sa_handler = onSignalThatEnds;
   sigaction(SIGTERM, &action, nullptr);
-  if (!isCtrlCIgnored())
-    sigaction(SIGINT, &action, nullptr);
+  handleUnlessIgnored(SIGHUP, action);
+  handleUnlessIgnored(SIGINT, action);
 }
 
 void watchForInterruption(const Launcher &launcher) {
   struct sigaction action = {};
   action.sa_handler = onSignal;
   action.sa_flags = SA_RESTART;
-  if (launcher.size == 1)
+  if (launcher.size == 1) {
     sigaction(SIGTERM, &action, nullptr);
-  if (launcher.size == 1 && !isCtrlCIgnored()) {
+    handleUnlessIgnored(SIGHUP, action);
     action.sa_flags |= SA_RESETHAND; // whoever presses Ctrl-C twice does not want to wait
-    sigaction(SIGINT, &action, nullptr);
+    handleUnlessIgnored(SIGINT, action);
     action.sa_flags = SA_RESTART;
   }
   // What mpirun hands on in time, and batch systems send.
@@ -67,12 +69,12 @@ bool isCtrlC() { return asked == SIGINT; }
 
 void watchForCtrlC(const Launcher &launcher) {
   asked = 0;
-  if (launcher.size != 1 || isCtrlCIgnored())
+  if (launcher.size != 1)
     return;
   struct sigaction action = {};
   action.sa_handler = onSignal;
   action.sa_flags = SA_RESETHAND; // the second one in a turn ends the process
-  sigaction(SIGINT, &action, nullptr);
+  handleUnlessIgnored(SIGINT, action);
 }
 
 } // namespace tessera::runtime

@@ -348,7 +348,8 @@ Outcome told(const std::string &run, const std::string &signal, const std::strin
                "[ $((0x${c:-0} & " +
                caught + ")) -ne 0 ] && break; sleep 0.01; done; kill -" + signal + " $pid; wait $pid");
 }
-constexpr const char *catchesTerm = "0x4000", *catchesInt = "0x2", *catchesUsr1 = "0x200";
+constexpr const char *catchesTerm = "0x4000", *catchesInt = "0x2", *catchesUsr1 = "0x200",
+                     *catchesHup = "0x1";
 
 // Where there is nothing to finish: one line, and the status that a shell gives who is ended by the signal.
 TEST(Signals, EndAtOnceWhatHasNothingToFinish) {
@@ -362,6 +363,13 @@ TEST(Signals, EndAtOnceWhatHasNothingToFinish) {
   o = told("env --default-signal=INT " + waits, "INT", catchesInt);
   EXPECT_EQ(o.status, 130);
   EXPECT_EQ(o.err, "error: cannot finish (SIGINT): it was told to end; run it again\n");
+  // A terminal that goes, unless nohup has that ignored.
+  o = told("env --default-signal=HUP " + waits, "HUP", catchesHup);
+  EXPECT_EQ(o.status, 129);
+  EXPECT_EQ(o.err, "error: cannot finish (SIGHUP): it was told to end; run it again\n");
+  o = told("env --ignore-signal=HUP " + waits, "HUP $pid; kill -TERM", catchesTerm);
+  EXPECT_EQ(o.status, 143);
+  EXPECT_EQ(o.err, "error: cannot finish (SIGTERM): it was told to end; run it again\n");
   // A bench whose result nobody takes.
   o = told("exec 3<>" + pipe + "; head -c 65536 /dev/zero >&3; " + program("tp2") +
                " bench --init=random:1 --prompt-len=1 --decode=1 >&3",

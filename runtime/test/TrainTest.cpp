@@ -247,7 +247,8 @@ TEST_F(Train, PlainLinesInAFile) {
   EXPECT_EQ(o.err.find('\r'), std::string::npos);
 }
 
-// SIGTERM, Ctrl-C, and under mpirun SIGUSR1: the step is finished and saved, and the run goes on from there.
+// SIGTERM, SIGHUP, Ctrl-C, and under mpirun SIGUSR1: the step is finished and saved, and the run goes on from
+// there.
 TEST_F(Train, SignalsSaveAndEnd) {
   const std::string whole = "--epochs=9 --log=log";
   ASSERT_EQ(shell(program(2) + words(30, whole + " --save=whole")).status, 0) << read("err");
@@ -280,6 +281,14 @@ TEST_F(Train, SignalsSaveAndEnd) {
   EXPECT_EQ(o.status, 143) << o.err;
   EXPECT_NE(o.err.find("stopped by a signal after step "), std::string::npos) << o.err;
   goesOn();
+  // A terminal that goes.
+  o = interrupted("env --default-signal=HUP " + program(2) + words(30, whole + " --save=s"), "HUP");
+  EXPECT_EQ(o.status, 143) << o.err;
+  EXPECT_NE(o.err.find("stopped by a signal after step "), std::string::npos) << o.err;
+  goesOn();
+  // Under nohup it goes on to its end.
+  o = interrupted("env --ignore-signal=HUP " + program(2) + words(30, whole), "HUP");
+  EXPECT_EQ(o.status, 0) << o.err;
   o = interrupted(program(2) + words(30, whole + " --save=s"), "USR1"); // of a batch system
   EXPECT_EQ(o.status, 143) << o.err;
   goesOn();
