@@ -27,9 +27,12 @@ void put(std::string_view text) {
   }
 }
 
+// Handlers of signals call this, too.
 void restore() {
-  if (isRaw)
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+  if (!isRaw)
+    return;
+  put("\x1b[?2004l");
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
   isRaw = 0;
 }
 
@@ -68,7 +71,6 @@ public:
     put("\x1b[?2004h"); // what is pasted comes between marks
   }
   ~RawTerminal() {
-    put("\x1b[?2004l");
     restore();
     for (size_t i = 0; i < std::size(endings); ++i)
       std::signal(endings[i], handlersBefore[i]);

@@ -10,6 +10,7 @@ import json
 import os
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
@@ -234,7 +235,7 @@ class Terminal:
         if self.child == 0:
             os.environ["TERM"] = kind
             os.execv(args.out, [args.out, *words])
-        self.seen = ""
+        self.seen = self.all = ""
 
     def until(self, pattern, what):
         """Reads until `pattern` comes, and returns what came before it."""
@@ -254,6 +255,7 @@ class Terminal:
         except OSError:
             return False
         self.seen += data.decode(errors="replace")
+        self.all += data.decode(errors="replace")
         return bool(data)
 
     def type(self, text):
@@ -326,10 +328,18 @@ for message, answered in (("Hi there", True), ("x " * 100, False), ("Go on", Tru
 wanted = run("chat", "--quiet", "--max-new-tokens=6", text="Hi there\nGo on\n").stdout[len(fresh(plain["text"])):]
 if wanted.replace("\n", "\r\n") not in shown:
     sys.exit(f"behind a message that is refused the answer is {shown!r}, not {wanted!r}")
-# SIGTERM leaves the terminal as it was.
-os.kill(terminal.child, signal.SIGTERM)
-terminal.until(r"error: cannot finish \(SIGTERM\): it was told to end; run it again\r\n", "SIGTERM while a message is typed")
-expect(terminal.leave(), 143, "the status of SIGTERM")
+# A signal leaves the terminal as it was: what is typed is shown, and what is pasted comes without marks.
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+for sign, number in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGQUIT, -signal.SIGQUIT)):
+    terminal = Terminal("chat", "--quiet")
+    terminal.until(READY, sign.name)
+    terminal.until(re.escape("\r\x1b[2C"), sign.name)  # the cursor behind the prompt
+    os.kill(terminal.child, sign)
+    if number > 0:
+        terminal.until(rf"error: cannot finish \({sign.name}\): it was told to end; run it again\r\n", f"{sign.name} while a message is typed")
+    expect(terminal.leave(), number, f"the status of {sign.name}")
+    marks = re.findall(re.escape("\x1b[?2004") + "[hl]", terminal.all)
+    expect(([mark[-1] for mark in marks], bool(termios.tcgetattr(terminal.fd)[3] & termios.ECHO)), (["h", "l"], True), f"what {sign.name} leaves")
 
 # Several answers in a terminal say whose they are; Ctrl-C ends a run with its summary.
 terminal = Terminal("generate", "--max-new-tokens=4", "--quiet", "--prompt=Hi\tthere", "--tokens=1,2")
