@@ -143,8 +143,6 @@ private:
     while (int64_t(turn.tokens.size()) + room > context && conversation_.dropOldest())
       turn.tokens = conversation_.tokens(whose);
     const auto length = int64_t(turn.tokens.size());
-    if (length == 0)
-      throw Error("cannot answer", whose, "the chat template makes no tokens of it", "say something else");
     if (length + (most_ == 0 ? 0 : 1) > context)
       throw Error("cannot answer", whose + ", " + std::to_string(length) + " tokens",
                   "the longest context has " + std::to_string(context),
@@ -179,7 +177,7 @@ private:
 int chat(const ts_program &program, const Manifest &manifest, const Options &options,
          const Launcher &launcher) {
   Models models(manifest, options);
-  const ModelTexts texts = readTexts(models, manifest, /*isNeeded=*/true);
+  const ModelTexts texts = readTexts(models, manifest, TextUse::Conversation);
   Conversation conversation(*texts.file, *texts.tokenizer, options);
   GenerateJob job = checkGenerate(manifest, options, {});
   job.tokenizer = texts.tokenizer.get();

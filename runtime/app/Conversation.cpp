@@ -12,9 +12,12 @@ Conversation::Conversation(const io::ModelFile &model, const text::Tokenizer &to
                            const Options &options)
     : tokenizer_(tokenizer), template_(take(text::ChatTemplate::load(model))) {
   for (const auto &[name, value] : options.templateArguments) {
-    if (!template_.reads(name))
+    const bool isOwn = text::ChatTemplate::isOfConversation(name);
+    if (isOwn || !template_.reads(name))
       throw Error("cannot format the conversation", "--template-arg=" + name + "=" + value,
-                  "the model's chat template reads nothing of that name", "leave it out");
+                  isOwn ? "the conversation itself gives " + name
+                        : "the model's chat template reads nothing of that name",
+                  "leave it out");
     conversation_.arguments[name] = text::templateArgument(value);
   }
   if (options.system)
@@ -65,7 +68,12 @@ std::vector<int32_t> Conversation::tokens(const std::string &whose) const {
   std::tm local = {};
   localtime_r(&now, &local);
   Result<std::string> text = template_.render(conversation_, local);
-  return idsOf(text ? text::encodeConversation(tokenizer_, *text) : text.takeFailure(), whose);
+  std::vector<int32_t> ids =
+      idsOf(text ? text::encodeConversation(tokenizer_, *text) : text.takeFailure(), whose);
+  if (ids.empty())
+    throw Error("cannot format the conversation", whose + ", " + template_.where(),
+                "the chat template makes no tokens of it", text::ChatTemplate::doWithout);
+  return ids;
 }
 
 } // namespace tessera::runtime

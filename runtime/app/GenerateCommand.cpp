@@ -37,7 +37,11 @@ int generate(const ts_program &program, const Manifest &manifest, Options &optio
   Models models(manifest, options);
   const bool hasText = std::any_of(options.prompts.begin(), options.prompts.end(),
                                    [](const Prompt &prompt) { return prompt.isText; });
-  const ModelTexts texts = readTexts(models, manifest, hasText || !options.stops.empty());
+  const ModelTexts texts = readTexts(models, manifest,
+                                     options.chat             ? TextUse::Conversation
+                                     : hasText                ? TextUse::Prompts
+                                     : !options.stops.empty() ? TextUse::Stops
+                                                              : TextUse::Answers);
   std::vector<int32_t> endTokens = texts.endTokens;
   std::vector<std::vector<int32_t>> prompts;
   for (const Prompt &prompt : options.prompts) {

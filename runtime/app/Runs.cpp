@@ -94,7 +94,20 @@ void runTexts(const ts_program &program, const Manifest &manifest, const Launche
   });
 }
 
-ModelTexts readTexts(Models &models, const Manifest &manifest, bool isNeeded) {
+// `failure`, with something to try that this run can do.
+static Failure withHintFor(TextUse use, Failure failure) {
+  const std::string place =
+      "put one that can be used into the model's folder, or name a folder that has one, "
+      "beside its weights, with --model=";
+  if (failure.hint == text::giveTokens && use != TextUse::Prompts)
+    failure.hint = use == TextUse::Answers ? ""
+                   : use == TextUse::Stops ? "leave --stop out, or " + place
+                                           : place;
+  return failure;
+}
+
+ModelTexts readTexts(Models &models, const Manifest &manifest, TextUse use) {
+  const bool isNeeded = use != TextUse::Answers;
   ModelTexts texts;
   if (manifest.generate)
     texts.endTokens.assign(manifest.generate->eos.begin(), manifest.generate->eos.end());
@@ -110,13 +123,13 @@ ModelTexts readTexts(Models &models, const Manifest &manifest, bool isNeeded) {
   if (texts.endTokens.empty())
     texts.endTokens =
         take(text::endTokens(*texts.file, manifest.generate ? manifest.generate->vocab : INT64_MAX));
-  try {
-    texts.tokenizer = take(text::Tokenizer::load(*texts.file));
-  } catch (const Error &e) {
-    if (isNeeded)
-      throw;
-    texts.missing = e.what();
-  }
+  Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::Tokenizer::load(*texts.file);
+  if (tokenizer)
+    texts.tokenizer = tokenizer.take();
+  else if (const Failure failure = withHintFor(use, tokenizer.takeFailure()); isNeeded)
+    throw Error(failure);
+  else
+    texts.missing = failure.message();
   return texts;
 }
 

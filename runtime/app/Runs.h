@@ -39,8 +39,10 @@ struct ModelTexts {
   std::vector<int32_t> endTokens;
   std::string missing; // why there is no tokenizer
 };
-// Throws Error only where text is needed (`isNeeded`), or what is there cannot be read.
-ModelTexts readTexts(Models &models, const Manifest &manifest, bool isNeeded);
+// What a run cannot do without its model's text.
+enum class TextUse { Answers, Prompts, Stops, Conversation };
+// Throws Error only where more than the answers need text, or what is there cannot be read.
+ModelTexts readTexts(Models &models, const Manifest &manifest, TextUse use);
 
 // Those of `ids` that `all` lacks join it.
 void addTokens(std::vector<int32_t> &all, const std::vector<int32_t> &ids);

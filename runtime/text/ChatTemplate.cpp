@@ -7,6 +7,13 @@ namespace tessera::text {
 static const char *const cannotRead = "cannot read the chat template";
 static const char *const cannotRender = "cannot format the conversation";
 
+// What the language itself has no hint for.
+static Failure withHint(Failure failure) {
+  if (failure.hint.empty())
+    failure.hint = ChatTemplate::doWithout;
+  return failure;
+}
+
 namespace {
 struct Sources {
   std::map<std::string, std::string> texts; // by name
@@ -131,7 +138,7 @@ Result<ChatTemplate> ChatTemplate::load(const io::ModelFile &model, const std::s
       continue;
     Result<jinja::Template> parsed = jinja::Template::parse(text, sources.where + (isAlone ? "" : " " + own));
     if (!parsed)
-      return parsed.takeFailure();
+      return withHint(parsed.takeFailure());
     made.templates_.emplace(name.empty() && !isAlone ? own : "default", parsed.take());
   }
   return made;
@@ -150,7 +157,7 @@ Result<std::string> ChatTemplate::render(const Conversation &conversation, const
     return bad("the tools are not a list", "give a list of functions");
   jinja::Json context = specialTokens_;
   for (const auto &[name, value] : conversation.arguments.items()) {
-    if (name == "messages" || name == "tools" || name == "add_generation_prompt")
+    if (isOfConversation(name))
       return bad("'" + name + "' is no argument of a template", "it comes from the conversation itself");
     context[name] = value;
   }
@@ -162,7 +169,12 @@ Result<std::string> ChatTemplate::render(const Conversation &conversation, const
   auto chosen = templates_.find(conversation.tools.is_null() ? "default" : "tool_use");
   if (chosen == templates_.end())
     chosen = templates_.find("default");
-  return chosen->second.render(context, now);
+  Result<std::string> text = chosen->second.render(context, now);
+  return text ? std::move(text) : withHint(text.takeFailure());
+}
+
+bool ChatTemplate::isOfConversation(std::string_view variable) {
+  return variable == "messages" || variable == "tools" || variable == "add_generation_prompt";
 }
 
 bool ChatTemplate::reads(std::string_view variable) const {

@@ -107,8 +107,7 @@ Result<SentencePieceModel> parseSentencePiece(std::string_view bytes, const std:
         if (part.is(3, 0))
           kind = part.number;
         else if (part.is(24, 0) && part.number)
-          return failure("treat_whitespace_as_suffix is not implemented",
-                         "give prompts as token ids with --tokens");
+          return failure("treat_whitespace_as_suffix is not implemented", giveTokens);
         else if (part.is(40, 0))
           model.unknownId = int64_t(part.number);
         else if (part.is(41, 0))
@@ -124,8 +123,7 @@ Result<SentencePieceModel> parseSentencePiece(std::string_view bytes, const std:
         else if (part.is(4, 0))
           model.removeExtraSpaces = part.number != 0;
         else if (part.is(5, 0) && !part.number)
-          return failure("escape_whitespaces=false is not implemented",
-                         "give prompts as token ids with --tokens");
+          return failure("escape_whitespaces=false is not implemented", giveTokens);
     }
     if (part.damaged)
       return notOne();
@@ -134,7 +132,7 @@ Result<SentencePieceModel> parseSentencePiece(std::string_view bytes, const std:
     return notOne();
   if (kind != 1 && kind != 2)
     return failure("the model type " + std::to_string(kind) + " is not implemented (Unigram and BPE are)",
-                   "give prompts as token ids with --tokens");
+                   giveTokens);
   model.isUnigram = kind == 1;
   return model;
 }

@@ -20,8 +20,7 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::load(const io::ModelFile &model) {
                              model.path() + "/tokenizer.model");
   }
   return Failure{"cannot use the tokenizer", model.path(),
-                 "the model has no tokenizer.json and no tokenizer.model",
-                 "give prompts as token ids with --tokens"};
+                 "the model has no tokenizer.json and no tokenizer.model", giveTokens};
 }
 
 // Calls onText(stretch, begin) for the stretches of `text` between tokens of `added`, and onToken for those,

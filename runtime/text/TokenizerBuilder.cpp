@@ -15,7 +15,7 @@ Failure TokenizerBuilder::failure(const std::string &why, const std::string &hin
 }
 
 Failure TokenizerBuilder::unsupported(const std::string &component) const {
-  return failure(component + " is not implemented", "give prompts as token ids with --tokens");
+  return failure(component + " is not implemented", giveTokens);
 }
 
 void TokenizerBuilder::expectTokens(size_t count) {

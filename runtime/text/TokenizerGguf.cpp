@@ -23,7 +23,7 @@ private:
   const io::GgufValue *find(const char *key) { return model_.metadata(std::string("tokenizer.ggml.") + key); }
   Failure missing(const char *key, const char *kind) {
     return builder_.failure(std::string("metadata tokenizer.ggml.") + key + " is missing or is not " + kind,
-                            "give prompts as token ids with --tokens");
+                            giveTokens);
   }
   std::string_view architecture() {
     const io::GgufValue *value = model_.metadata("general.architecture");
@@ -55,7 +55,7 @@ private:
     else
       return builder_.failure("tokenizer model \"" + std::string(kind_) +
                                   "\" is not implemented (gpt2, llama, t5 and gemma4 are)",
-                              "give prompts as token ids with --tokens");
+                              giveTokens);
     return {};
   }
 
@@ -71,7 +71,7 @@ private:
     split_ = findGgufSplit(name);
     if (!split_)
       return builder_.failure("the split \"" + std::string(name) + "\" (tokenizer.ggml.pre) is not known",
-                              "give prompts as token ids with --tokens");
+                              giveTokens);
     for (const char *pattern : split_->patterns)
       if (Status status = builder_.addSplit(pattern); !status)
         return status;

@@ -90,6 +90,8 @@ if with_system == plain:
     sys.exit("the system's words change nothing: nothing is shown")
 done = run("generate", "--chat", "--prompt=Hi", "--template-arg=thinking=true", status=1)
 expect(done.stderr.count("\n") == 1 and "(--template-arg=thinking=true): the model's chat template reads nothing of that name" in done.stderr, True, done.stderr)
+for name in ("messages", "add_generation_prompt"):
+    expect(run("chat", f"--template-arg={name}=[]", status=1).stderr, f"error: cannot format the conversation (--template-arg={name}=[]): the conversation itself gives {name}; leave it out\n", name)
 
 # Any end token of the model ends a turn, the second one of the list, too.
 long = answer("--max-new-tokens=24", "--chat", "--prompt=Hi there")
@@ -367,4 +369,17 @@ for template, why in (("{{ bos_token", "line 1"), ("{{ raise_exception('no such 
         done = run(*words, status=1)
         if done.stdout or not done.stderr.startswith("error: cannot") or done.stderr.count("\n") != 1 or why not in done.stderr:
             sys.exit(f"{template}, {words}: {done.stderr!r}")
+# One that prints nothing is named; so is the tokenizer that is missing, with a hint that each command can follow.
+write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": ""})
+for words, whose in ((["generate", "--chat"], "prompt"), (["chat"], "message")):
+    expect(run(*words, "--prompt=Hi", status=1).stderr, f"error: cannot format the conversation ({whose} 1, {model}/tokenizer_config.json, chat_template): the chat template makes no tokens of it; "
+           "correct the template, or give the whole prompt as text, without a conversation\n", f"{words} of a template that prints nothing")
+os.remove(os.path.join(model, "tokenizer.json"))
+missing = f"cannot use the tokenizer ({model}): the model has no tokenizer.json and no tokenizer.model"
+place = "put one that can be used into the model's folder, or name a folder that has one, beside its weights, with --model="
+for words, hint in ((["generate", "--chat", "--prompt=Hi"], place), (["chat", "--prompt=Hi"], place), (["generate", "--tokens=1", "--stop=x"], f"leave --stop out, or {place}"),
+                    (["generate", "--prompt=Hi"], "give prompts as token ids with --tokens")):
+    expect(run(*words, status=1).stderr, f"error: {missing}; {hint}\n", f"{words} without a tokenizer")
+expect(f"no text will be printed: {missing}\n" in run("generate", "--tokens=1", "--max-new-tokens=1").stderr, True, "ids without a tokenizer")
+expect(run("chat", f"--model={args.model}", "--max-new-tokens=1", text="", status=1).stderr.startswith("error: cannot read the chat template"), True, "--model names a folder with a tokenizer")
 print(f"ok: {read[0]} tokens of one turn read, {read[1]} of two, which have {read[2]}")

@@ -34,6 +34,14 @@ public:
   // jinja::Template::render does.
   Result<std::string> render(const Conversation &conversation, const std::tm &now) const;
 
+  // Where the templates stand: a file, and what of it.
+  const std::string &where() const { return where_; }
+  // What a template gets from the conversation itself: no argument may have that name.
+  static bool isOfConversation(std::string_view variable);
+  // What to try where a template is missing or wrong.
+  static constexpr const char *doWithout =
+      "correct the template, or give the whole prompt as text, without a conversation";
+
   // Whether a template reads a variable, so that an argument of that name has an effect.
   bool reads(std::string_view variable) const;
 

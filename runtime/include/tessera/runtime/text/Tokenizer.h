@@ -14,6 +14,10 @@
 
 namespace tessera::text {
 
+// What to try where a model's tokenizer is missing or cannot be used; who has no such flag says something
+// else.
+inline constexpr const char *giveTokens = "give prompts as token ids with --tokens";
+
 // Immutable; may be used by many threads.
 class Tokenizer {
 public:
