@@ -28,19 +28,27 @@ struct FlagInfo {
   }
 };
 
+// What stands behind a program's name.
+struct Example {
+  const char *text;
+  Options::Command of; // it is one of programs that have this command
+};
+
 struct CommandInfo {
   Options::Command command;
   const char *name, *help;
-  const char *arguments;              // what stands behind it besides flags; null: nothing
-  std::vector<const char *> examples; // behind the program's name
+  const char *arguments; // what stands behind it besides flags; null: nothing
+  std::vector<Example> examples;
 };
 
 const std::vector<CommandInfo> &commandTable();
 
 // Those of all commands. What ranks must agree on of each: runtime/test/TermsTest.cpp.
 const std::vector<FlagInfo> &flagTable();
-// The same as text, of a program that is called `name`.
-cli::ProgramText programText(const std::string &name);
+// The same as text, of a program that is called `name`, with the examples of commands that it has; null: it
+// has all.
+cli::ProgramText programText(const std::string &name,
+                             const std::function<bool(Options::Command)> &has = nullptr);
 
 // Those of generate and chat.
 std::vector<FlagInfo> generateFlags();

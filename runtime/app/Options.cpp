@@ -35,27 +35,37 @@ const std::vector<CommandInfo> &commandTable() {
        "generate",
        "goes on with prompts, or answers messages",
        nullptr,
-       {"generate --prompt=\"The capital of France is\" --max-new-tokens=32",
-        "generate --chat --prompt=\"Name three rivers.\" --temperature=0.7 --top-p=0.9",
-        "generate --prompt-file=prompts.txt --json >answers.jsonl"}},
+       {{"generate --prompt=\"The capital of France is\" --max-new-tokens=32", Command::Generate},
+        {"generate --chat --prompt=\"Name three rivers.\" --temperature=0.7 --top-p=0.9", Command::Generate},
+        {"generate --prompt-file=prompts.txt --json >answers.jsonl", Command::Generate}}},
       {Command::Chat,
        "chat",
        "holds a conversation in a terminal",
        nullptr,
-       {"chat", "chat --system=\"Answer in one sentence.\" --temperature=0.7"}},
+       {{"chat", Command::Chat},
+        {"chat --system=\"Answer in one sentence.\" --temperature=0.7", Command::Chat}}},
       {Command::Train,
        "train",
        "trains on data",
        nullptr,
-       {"train --data=text.txt --steps=500 --lr=3e-4 --warmup=50 --log=log.jsonl --save=run",
-        "train --data=text.txt --steps=1000 --resume=run --save=run"}},
-      {Command::Bench, "bench", "measures tokens a second", nullptr, {"bench --prompt-len=512 --decode=64"}},
+       {{"train --data=text.txt --steps=500 --lr=3e-4 --warmup=50 --log=log.jsonl --save=run",
+         Command::Train},
+        {"train --data=text.txt --steps=1000 --resume=run --save=run", Command::Train}}},
+      {Command::Bench,
+       "bench",
+       "measures tokens a second",
+       nullptr,
+       {{"bench --prompt-len=512 --decode=64", Command::Generate}, {"bench --json", Command::Train}}},
       {Command::Plot,
        "plot",
        "draws logs of training runs, side by side, as one page",
        "LOG...",
-       {"plot log.jsonl -o log.html"}},
-      {Command::Info, "info", "says what the program is and needs", nullptr, {"info", "info --json"}},
+       {{"plot log.jsonl -o log.html", Command::Plot}}},
+      {Command::Info,
+       "info",
+       "says what the program is and needs",
+       nullptr,
+       {{"info", Command::Info}, {"info --json", Command::Info}}},
   };
   return table;
 }
@@ -124,7 +134,7 @@ static std::vector<FlagInfo> ownFlags() {
        false, false, false, /*mayStandAlone=*/true},
       {"--version", nullptr, "print the version", all,
        [](Options &o, Text, Text) { o.command = Command::Text; }},
-      {"--completion", "SHELL", "print a script that completes flags in bash, zsh or fish", all,
+      {"--completion", "bash|zsh|fish", "print a script that completes flags in this shell", all,
        [](Options &o, Text flag, Text value) {
          if (!cli::completionScript(programText("OUT"), value))
            badValue(flag, value, "there are no completions for it", "use bash, zsh or fish");
@@ -147,11 +157,13 @@ const std::vector<FlagInfo> &flagTable() {
 // Help
 //===----------------------------------------------------------------------===//
 
-cli::ProgramText programText(const std::string &name) {
+cli::ProgramText programText(const std::string &name, const std::function<bool(Command)> &has) {
   cli::ProgramText program{name, "a model, compiled by llm-compile", {}};
   for (const CommandInfo &info : commandTable()) {
     cli::CommandText command{info.name, info.help, info.arguments ? info.arguments : "", {}, {}};
-    command.examples.assign(info.examples.begin(), info.examples.end());
+    for (const Example &example : info.examples)
+      if (!has || has(example.of))
+        command.examples.push_back(example.text);
     for (const FlagInfo &flag : flagTable())
       if (flag.belongsTo(info.command) && !flag.hidden)
         command.flags.push_back({flag.name, flag.value ? flag.value : "", flag.help, flag.mayStandAlone});
@@ -160,10 +172,20 @@ cli::ProgramText programText(const std::string &name) {
   return program;
 }
 
+using CommandCheck = std::function<void(Command)>;
+
 // What --help, --version and --completion print. `command`: that they stand behind; null: they stand alone.
 static std::string textOf(const std::string &flag, const std::string &value, const std::string &name,
-                          const char *command) {
-  const cli::ProgramText program = programText(name);
+                          const char *command, const CommandCheck &check) {
+  const cli::ProgramText program = programText(name, [&](Command one) {
+    try {
+      if (check)
+        check(one);
+    } catch (const Error &) {
+      return false; // this program has no such command
+    }
+    return true;
+  });
   if (flag == "--version")
     return std::string("Tessera ") + cli::version + ", ABI " + std::to_string(TESSERA_ABI_VERSION) + "\n";
   if (flag == "--completion")
@@ -227,7 +249,7 @@ static const FlagInfo &findFlag(Command command, const std::string &argument) {
               (nearest.empty() ? "" : "did you mean " + nearest + "? ") + help);
 }
 
-Options parseOptions(int argc, char **argv, const std::function<void(Command)> &check) {
+Options parseOptions(int argc, char **argv, const CommandCheck &check) {
   Options options;
   std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
   if (words.empty())
@@ -243,7 +265,7 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
       throw Error("cannot read the command line", words[2], "help takes one command",
                   "leave the rest out; commands are: " + commandNames());
     options.command = Command::Text;
-    options.text = textOf("--help", "", name, of);
+    options.text = textOf("--help", "", name, of, check);
     return options;
   }
   if (words.size() == 2 && words[1] == "help" && words[0][0] != '-') // a log of that name would be ./help
@@ -271,7 +293,7 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
     if (flag.value && equals == std::string::npos && !flag.mayStandAlone) {
       if (++i == words.size())
         throw Error("cannot read the command line", flag.name, "it has no value",
-                    std::string("write ") + flag.name + "=VALUE");
+                    std::string("write ") + flag.name + (flag.name[1] == '-' ? "=" : " ") + flag.value);
       value = words[i];
     }
     if (!given.insert(flag.name).second && !flag.several)
@@ -281,7 +303,7 @@ Options parseOptions(int argc, char **argv, const std::function<void(Command)> &
     if (flag.ofDraws)
       ofDraws = std::string(flag.name) + "=" + value;
     if (options.command == Command::Text) {
-      options.text = textOf(flag.name, value, name, isAlone ? nullptr : nameOf(command));
+      options.text = textOf(flag.name, value, name, isAlone ? nullptr : nameOf(command), check);
       return options;
     }
   }

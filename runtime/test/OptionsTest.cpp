@@ -160,7 +160,9 @@ TEST(Options, ValuesMayStandApart) {
   EXPECT_EQ(o.prompts[1].tokens, std::vector<int32_t>{-1});
   EXPECT_EQ(o.seed, 9u);
   EXPECT_TRUE(o.printTokens);
-  expectProblem({"generate", "--prompt"}, "(--prompt): it has no value; write --prompt=VALUE");
+  expectProblem({"generate", "--prompt"}, "(--prompt): it has no value; write --prompt=TEXT");
+  expectProblem({"--completion"}, "(--completion): it has no value; write --completion=bash|zsh|fish");
+  expectProblem({"plot", "log", "-o"}, "(-o): it has no value; write -o FILE.html");
   EXPECT_EQ(parse({"generate", "--prompt="}).prompts[0].text, "");
 }
 
@@ -185,6 +187,32 @@ TEST(Options, HelpIsNoError) {
     EXPECT_EQ(o.text.find("--temperature"), std::string::npos);
   }
   EXPECT_NE(parse({"generate", "--help"}).text.find("--top-p=P "), std::string::npos);
+}
+
+// Each example can be run by the program that shows it.
+TEST(Options, HelpShowsExamplesOfCommandsThatTheProgramHas) {
+  auto examples = [](std::vector<const char *> words, Command missing, Command alsoMissing) {
+    words.insert(words.begin(), "OUT");
+    const std::string text =
+        parseOptions(int(words.size()), const_cast<char **>(words.data()), [&](Command command) {
+          if (command == missing || command == alsoMissing)
+            throw Error("cannot", "", "there is no such command");
+        }).text;
+    return text.substr(std::min(text.find("\nExamples:\n"), text.size()));
+  };
+  const std::string generates = examples({"--help"}, Command::Train, Command::Train),
+                    trains = examples({"--help"}, Command::Generate, Command::Chat);
+  for (const char *line : {"OUT generate ", "OUT chat\n", "OUT bench --prompt-len="}) {
+    EXPECT_NE(generates.find(line), std::string::npos) << generates;
+    EXPECT_EQ(trains.find(line), std::string::npos) << trains;
+  }
+  for (const char *line : {"OUT train --data=", "OUT bench --json\n"}) {
+    EXPECT_EQ(generates.find(line), std::string::npos) << generates;
+    EXPECT_NE(trains.find(line), std::string::npos) << trains;
+  }
+  EXPECT_NE(trains.find("OUT plot "), std::string::npos) << trains;
+  EXPECT_EQ(examples({"train", "--help"}, Command::Train, Command::Train), "");
+  EXPECT_EQ(examples({"help", "chat"}, Command::Generate, Command::Chat), "");
 }
 
 TEST(Options, VersionCompletionAndManPageStandAnywhere) {
