@@ -63,6 +63,12 @@ static std::vector<WrittenFile> filesWritten(const Options &options) {
 
 void checkFilesApart(const Manifest &manifest, const Options &options) {
   const std::vector<WrittenFile> written = filesWritten(options);
+  const char *notThere = "nothing is written to standard output";
+  for (const WrittenFile &file : written)
+    if (file.path == "-")
+      throw Error(file.what, file.flag + (file.flag.back() == '=' ? "-" : " -"), notThere, "name a file");
+  if (options.train.save == "-")
+    throw Error("cannot save checkpoint", "--save=-", notThere, "name a folder");
   if (written.empty())
     return;
   io::KeptFiles kept = filesRead(manifest, options);

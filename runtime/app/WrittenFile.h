@@ -15,9 +15,9 @@ struct WrittenFile {
   std::string path;
 };
 
-// Throws Error if a file that the command writes would take the place of one that it reads, of one of the
-// model that was compiled, or of another one that it writes, under whatever name. Opens no model, and so
-// comes before all else.
+// Throws Error if a file that the command writes is called -, or would take the place of one that it reads,
+// of one of the model that was compiled, or of another one that it writes, under whatever name. Opens no
+// model, and so comes before all else.
 void checkFilesApart(const Manifest &manifest, const Options &options);
 
 // Throws Error if no file could be written there. What is there stays; nothing is left.

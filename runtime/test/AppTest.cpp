@@ -209,6 +209,8 @@ TEST(Generate, RefusesBadInput) {
   expectError(run + " generate --tokens=1 --max-new-tokens=2 --logits=/nonexistent/x --init=random:1 2>&1 "
                     ">&2 | grep ^error >&2; exit 1",
               "/nonexistent/x");
+  expectError(run + " generate --tokens=1 --logits=-" + with,
+              "cannot write logits (--logits=-): nothing is written to standard output; name a file");
   expectError(run + " bench --prompt-len=30 --decode=3" + with, "longest context");
   expectError(run + " bench --tokens=1" + with, "no such flag");
   expectError(run + " info --prompt=x", "no such flag");

@@ -52,6 +52,9 @@ TEST_F(PlotCommand, AMistakeIsOneLineAndChangesNothing) {
   EXPECT_EQ(
       read("said"),
       "error: cannot write the page (a/log.jsonl): this run reads that file; name another file with -o\n");
+  EXPECT_EQ(run("a/log.jsonl -o -"), 1);
+  EXPECT_EQ(read("said"),
+            "error: cannot write the page (-o -): nothing is written to standard output; name a file\n");
   EXPECT_EQ(run("a/log.jsonl -o no/page.html"), 1);
   EXPECT_EQ(read("said"),
             "error: cannot write the page (no/page.html): No such file or directory; check the path\n");
