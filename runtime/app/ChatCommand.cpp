@@ -24,7 +24,8 @@ class Messages {
 public:
   explicit Messages(const Options &options) {
     for (const Prompt &prompt : options.prompts)
-      first_.push_back(prompt.text);
+      if (!isBlank(prompt.text))
+        first_.push_back(prompt.text);
   }
 
   bool isTerminal() const { return terminal_; }
@@ -39,13 +40,17 @@ public:
     }
     for (;;) {
       std::optional<std::string> text = terminal_ ? editor_.read(mark) : line();
-      if (!text || text->find_first_not_of(" \t\r\n") != std::string::npos)
+      if (!text || !isBlank(*text))
         return text;
     }
   }
 
 private:
   static constexpr size_t mostBytes = size_t(16) << 20;
+
+  static bool isBlank(const std::string &text) {
+    return text.find_first_not_of(" \t\r\n") == std::string::npos;
+  }
 
   std::optional<std::string> line() {
     std::string text;

@@ -1,4 +1,5 @@
 #include "LineEditor.h"
+#include "tessera/runtime/jinja/Characters.h"
 
 #include <cerrno>
 #include <csignal>
@@ -87,6 +88,11 @@ size_t columns() {
 //===- Keys -===//
 
 bool LineEditor::readByte(char &byte) {
+  if (unread_) {
+    byte = *unread_;
+    unread_.reset();
+    return true;
+  }
   for (;;) {
     const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
     if (n == 1)
@@ -140,6 +146,23 @@ LineEditor::Key LineEditor::readEscape() {
   return number == "200" ? Key::Paste : Key::None;
 }
 
+// The other bytes of a character that begins with `byte`. A byte that is none of one, as a terminal of
+// another encoding sends, shows as U+FFFD, and the key behind it is a key of its own.
+void LineEditor::readCharacter(char byte) {
+  typed_.assign(1, byte);
+  const auto first = (unsigned char)byte;
+  const size_t size = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  while (typed_.size() < size && first >= 0xC2 && first <= 0xF4 && readByte(byte)) {
+    if (((unsigned char)byte & 0xC0) != 0x80) {
+      unread_ = byte;
+      break;
+    }
+    typed_ += byte;
+  }
+  if (!jinja::isValidUtf8(typed_))
+    typed_ = "\xEF\xBF\xBD";
+}
+
 LineEditor::Key LineEditor::readKey() {
   char byte;
   if (!readByte(byte))
@@ -185,13 +208,7 @@ LineEditor::Key LineEditor::readKey() {
     byte = ' ';
   if ((unsigned char)byte < 32)
     return Key::None;
-  typed_.assign(1, byte);
-  // The other bytes of a character.
-  for (int more = (unsigned char)byte >= 0xF0   ? 3
-                  : (unsigned char)byte >= 0xE0 ? 2
-                                                : (unsigned char)byte >= 0xC0;
-       more > 0 && readByte(byte); --more)
-    typed_ += byte;
+  readCharacter(byte);
   return Key::Text;
 }
 

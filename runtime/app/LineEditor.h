@@ -43,6 +43,7 @@ private:
   };
   Key readKey();
   Key readEscape();
+  void readCharacter(char byte);
   void readPaste();
   bool readByte(char &byte);
   bool isWaiting() const; // a key that was pressed, or more of it
@@ -51,8 +52,9 @@ private:
   void leaveLines();
 
   LineBuffer buffer_;
-  std::string typed_;    // of Key::Text
-  size_t cursorRow_ = 0; // of what was drawn
+  std::string typed_;          // of Key::Text
+  std::optional<char> unread_; // a byte that was read and belongs to the next key
+  size_t cursorRow_ = 0;       // of what was drawn
   size_t lastRow_ = 0;
 };
 

@@ -201,6 +201,7 @@ for words, text, line in ((["generate", "--chat", "--prompt=Hi", "--prompt=\udcf
     done = subprocess.run([args.out, *words, "--quiet", "--max-new-tokens=1"], input=text, capture_output=True, timeout=300)
     if done.returncode != 1 or not re.fullmatch(f"error: cannot {line}\n", done.stderr.decode()):
         sys.exit(f"{words}: exit status {done.returncode}, {done.stderr}")
+expect(run("chat", "--prompt=", "--prompt= ", "--prompt=Hi there", "--max-new-tokens=6", "--quiet", text="\n").stdout, fresh(plain["text"]), "blank messages are none")
 expect(run("generate", "--prompt-file=-", "--prompt-file=-", text="Hi\n", status=1).stderr, "error: cannot read prompts (standard input): --prompt-file=- is given twice; give it once\n", "standard input twice")
 with open("/dev/zero") as endless:
     done = subprocess.run([args.out, "chat"], stdin=endless, capture_output=True, text=True, timeout=300)
@@ -288,6 +289,9 @@ terminal.until(READY, "Ctrl-C while a message is typed")
 terminal.type("one\\\rtwo\r")
 terminal.until(r"two", "a message of two lines")
 terminal.until(READY, "a message of two lines")
+os.write(terminal.fd, b"Go\xfe \xe4on\r")  # bytes of another encoding take no key with them
+terminal.until("> Go\ufffd \ufffdon" + r"\r\x1b\[\d+C\r+\n", "bytes that are no text")
+terminal.until(READY, "bytes that are no text")
 terminal.type("\x04")
 status = terminal.leave()
 if status or "prefill: " not in terminal.seen:
