@@ -166,6 +166,20 @@ static void checkTrace(const TrainJob &job, const TrainedProgram &program) {
            std::to_string(job.place.step) + " steps are done", "name later steps");
 }
 
+// The first save makes its folder; a file that is written into it needs that sooner.
+static void makeSaveFolder(const TrainOptions &options) {
+  if (options.save.empty())
+    return;
+  std::error_code none;
+  auto whole = [&](const std::filesystem::path &path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
+  };
+  const std::filesystem::path folder = whole(options.save + "/").parent_path();
+  for (const std::string &file : {options.log, options.trace, options.grads})
+    if (!file.empty() && whole(file).parent_path() == folder)
+      check(checkpoint::Store(options.save, 1).makeFolders());
+}
+
 // What the run writes can be written; known before anything is loaded.
 static void checkWrittenFiles(const TrainJob &job, const TrainSpec &spec, bool writes) {
   const TrainOptions &options = job.options;
@@ -243,11 +257,12 @@ std::unique_ptr<TrainJob> prepareTrain(const TrainedProgram &program, const Opti
   openData(*job, program, models);
   checkOrder(*job);
   checkTrace(*job, program);
+  if (!options.train.save.empty() && saves) {
+    job->texts = job->resumed ? take(checkpoint::textsBeside(job->resumed->path())) : models.textsBeside();
+    checkSaveFolder(*job, models);
+    makeSaveFolder(job->options);
+  }
   checkWrittenFiles(*job, spec, saves);
-  if (options.train.save.empty() || !saves)
-    return job;
-  job->texts = job->resumed ? take(checkpoint::textsBeside(job->resumed->path())) : models.textsBeside();
-  checkSaveFolder(*job, models);
   return job;
 }
 

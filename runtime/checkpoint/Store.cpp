@@ -14,15 +14,17 @@ namespace tessera::checkpoint {
 
 using runtime::ParamSpec;
 
-static Failure failed(const std::string &path, int error) {
-  const char *hint = error == ENOSPC || error == EDQUOT ? "free some space; earlier saves are whole"
-                                                        : "check the path; earlier saves are whole";
-  return {"cannot save checkpoint", path, std::strerror(error), hint};
+static std::string partOf(int64_t step) { return stepName(step) + ".part"; }
+
+Failure Store::failed(const std::string &path, int error) {
+  const std::string hint = error == ENOSPC || error == EDQUOT ? "free some space" : "check the path";
+  return {"cannot save checkpoint", path, std::strerror(error),
+          hint + (saves().empty() ? "" : "; earlier saves are whole")};
 }
-static Status statusOf(const std::string &path, int error) {
+
+Status Store::statusOf(const std::string &path, int error) {
   return error ? Status(failed(path, error)) : Status();
 }
-static std::string partOf(int64_t step) { return stepName(step) + ".part"; }
 
 //===----------------------------------------------------------------------===//
 // The ranks together

@@ -77,6 +77,11 @@ TEST_F(TrainFailure, FilesThatCannotBeWritten) {
     expectError(program(2) + words(1, flags), why);
     EXPECT_EQ(read("err").find("loaded "), std::string::npos) << flags;
   };
+  refused("--log=-", "cannot write log (--log=-): nothing is written to standard output; name a file");
+  refused("--save=-",
+          "cannot save checkpoint (--save=-): nothing is written to standard output; name a folder");
+  // There are no earlier saves to speak of.
+  refused("--save=/dev/null", "cannot save checkpoint (/dev/null): Not a directory; check the path\n");
   const std::string data = read("data.safetensors"), model = read("model.safetensors");
   writeTokens("eval", tokens, S + 1);
   std::filesystem::create_symlink("data.safetensors", folder + "/link");

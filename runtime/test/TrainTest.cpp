@@ -237,6 +237,16 @@ TEST_F(Train, StepsWithoutATokenToPredictChangeNothing) {
   ASSERT_EQ(shell(program(2) + on("silent", 2, "--save=last")).status, 0) << read("err");
 }
 
+// The folder is there before the log is.
+TEST_F(Train, TheLogMayLieInTheFolderOfTheSaves) {
+  Outcome o = shell(program(1) + words(2, "--save=runs/s/ --log=./runs/s/log.jsonl"));
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_NE(read("runs/s/log.jsonl"), "");
+  EXPECT_TRUE(std::filesystem::exists(folder + "/runs/s/step-2"));
+  expectError(program(1) + words(2, "--save=other --log=none/log.jsonl"), "No such file or directory");
+  EXPECT_FALSE(std::filesystem::exists(folder + "/other"));
+}
+
 // In a file: lines of the first step, the last and every twentieth of the run.
 TEST_F(Train, PlainLinesInAFile) {
   Outcome o = shell(program(1) + words(4, "--save=s"));

@@ -84,14 +84,18 @@ public:
   // later steps, which a run left that this one does not follow, go after that.
   Status save(const SaveRequest &request, const runtime::Mesh &mesh, runtime::HostPlane &plane);
 
+  // DIR and what it lies in, which the first save makes otherwise.
+  Status makeFolders();
+
 private:
   std::string inFolder(const std::string &name) const { return folder_ + "/" + name; }
   Status begin(const std::vector<FileLayout> &layouts, const SaveRequest &request);
-  Status makeFolders();
   Status writePieces(const std::vector<FileLayout> &layouts, const SaveRequest &request,
                      const runtime::Mesh &mesh, int64_t rank, std::vector<uint64_t> &sums);
   Status finish(const std::vector<FileLayout> &layouts, const SaveRequest &request,
                 const std::vector<uint64_t> &sums);
+  Failure failed(const std::string &path, int error);
+  Status statusOf(const std::string &path, int error);
   bool isSave(int64_t step);
   Status show(const FileLayout &weights, const SaveRequest &request);
   Status putInPlace(const std::string &name, bool isSave);
