@@ -61,12 +61,18 @@ GenerateTimes &GenerateTimes::operator+=(const GenerateTimes &other) {
 }
 
 std::string GenerateTimes::line() const {
-  char line[160];
-  snprintf(line, sizeof(line),
-           "prefill: %lld tokens in %.2f s; decode: %lld tokens in %.2f s (%.1f tokens/s)",
-           (long long)promptTokens, promptSeconds, (long long)stepTokens, stepSeconds,
-           stepSeconds > 0 ? double(stepTokens) / stepSeconds : 0.0);
-  return line;
+  auto part = [](const char *what, int64_t tokens, double seconds) {
+    char text[80];
+    snprintf(text, sizeof(text), "%s: %lld token%s in %.2f s", what, (long long)tokens,
+             tokens == 1 ? "" : "s", seconds);
+    return std::string(text);
+  };
+  std::string line = part("prefill", promptTokens, promptSeconds);
+  if (stepTokens == 0)
+    return line;
+  char rate[40];
+  snprintf(rate, sizeof(rate), " (%.1f tokens/s)", stepSeconds > 0 ? double(stepTokens) / stepSeconds : 0.0);
+  return line + "; " + part("decode", stepTokens, stepSeconds) + rate;
 }
 
 void prepareGroups(Rank &rank, const std::vector<TextSession *> &groups, const GenerateJob &job) {

@@ -52,6 +52,14 @@ TEST(Generate, SameTokensInEveryOrder) {
     }
 }
 
+// One token is the prompt's: none is left for steps.
+TEST(Generate, TheSummaryNamesWhatWasDone) {
+  const std::string one = program("1") + " generate --init=random:1 --tokens=1 --max-new-tokens=";
+  EXPECT_NE(shell(one + "2").err.find("; prefill: 1 token in "), std::string::npos);
+  EXPECT_NE(shell(one + "2").err.find("; decode: 1 token in "), std::string::npos);
+  EXPECT_EQ(shell(one + "1").err.find("decode"), std::string::npos) << shell(one + "1").err;
+}
+
 TEST(Generate, EndTokenStopsARow) {
   // Some prompt ends early; its neighbours go on.
   bool found = false;

@@ -165,6 +165,8 @@ int main(int argc, char **argv) {
       std::printf("%-6s %-24s %s\n", io::dtypeName(tensor.dtype), shapeText(tensor.shape).c_str(),
                   tensor.name.c_str());
   }
+  if (metadata && model.format() != io::ModelFormat::Gguf)
+    std::printf("metadata: none; only GGUF files have it\n");
   if (metadata)
     for (const auto &[key, value] : model.metadata())
       printValue(key, value);
