@@ -182,7 +182,8 @@ def interrupted(number):
     return f"it left {os.listdir(temporary)}" if os.listdir(temporary) else None
 
 
-for number in (signal.SIGTERM, signal.SIGINT):
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs tests by nohup ignores it
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
     names.add(number.name)
     if not args.only and (problem := interrupted(number)):
         problems.append(f"{number.name} while it compiles: {problem}")

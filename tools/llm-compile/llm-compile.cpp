@@ -26,10 +26,13 @@
   end({"error: cannot compile (internal error): ", why, "; please report it with the command line\n"}, 1);
 }
 
-/// Ctrl-C, and what batch systems send.
+/// Ctrl-C, what batch systems send, and a terminal that goes.
 static void onInterruption(int signal) {
   llvm::sys::RunInterruptHandlers();
-  end({"error: cannot compile (", signal == SIGINT ? "SIGINT" : "SIGTERM",
+  end({"error: cannot compile (",
+       signal == SIGINT   ? "SIGINT"
+       : signal == SIGHUP ? "SIGHUP"
+                          : "SIGTERM",
        "): it was told to end; run it again\n"},
       128 + signal);
 }
@@ -41,11 +44,13 @@ int main(int argc, char **argv) {
       (void)!open("/dev/null", O_RDONLY);
   if (llvm::sys::Process::FixupStandardFileDescriptors())
     die("there is no /dev/null in place of a standard stream that is closed");
+  const auto hangup = std::signal(SIGHUP, SIG_DFL); // nohup has it ignored, and so it stays
   llvm::sys::AddSignalHandler([](void *) { die("the compiler crashed"); }, nullptr);
   signal(SIGXFSZ, SIG_IGN); // a file that grows too large is an error of write; LLVM's handler would crash
   tessera::io::endOnLostPages(llvm::sys::RunInterruptHandlers); // which removes temporary files
   for (int signal : {SIGINT, SIGTERM})
     std::signal(signal, onInterruption); // behind LLVM's own, which says nothing
+  std::signal(SIGHUP, hangup == SIG_IGN ? SIG_IGN : onInterruption);
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) { die(reason); });
   std::set_new_handler([] { die("out of memory"); });
 
