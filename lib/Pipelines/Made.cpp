@@ -168,12 +168,14 @@ std::string unusedInFiles(ModuleOp graph, const CompileOptions &options) {
     warn("the weights are in " + name + ", which is not read",
          std::string("convert them to model.safetensors, or give the program --model=FILE") +
              (options.task == Task::Train ? " or --init=random:1" : ""));
-  // Where there is one at all.
+  // Where there is one at all, and a program that would use it.
   const io::ModelFile &file = **model;
-  if (file.text("tokenizer.json") || file.text("tokenizer.model") || file.metadata("tokenizer.ggml.model"))
+  if (options.compileTo == Rung::Binary &&
+      (file.text("tokenizer.json") || file.text("tokenizer.model") || file.metadata("tokenizer.ggml.model")))
     if (auto tokenizer = text::Tokenizer::load(file); !tokenizer)
       warn("the tokenizer cannot be used: " + tokenizer.failure().why,
-           "take its files afresh; as they are the program takes and gives token ids only");
+           options.task == Task::Train ? "mend its files, or give --data as token ids"
+                                       : "mend its files, or give prompts as token ids with --tokens");
   auto forward = graph.lookupSymbol<FunctionOpInterface>("forward");
   auto logits = forward && forward.getNumResults() > 0
                     ? dyn_cast<RankedTensorType>(forward.getResultTypes().front())

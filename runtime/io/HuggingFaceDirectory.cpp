@@ -82,14 +82,14 @@ static Status readShards(const DirectoryFiles &directory, const MappedFile &inde
 
 // model.safetensors, or the shards that an index names; none at all, in no format, is fine.
 static Status readWeights(const DirectoryFiles &directory, DirectoryContents &contents) {
-  Result<std::shared_ptr<MappedFile>> whole = directory.open(modelWeights[0]);
+  Result<std::shared_ptr<MappedFile>> whole = directory.open(weightsName);
   if (!whole)
     return whole.takeFailure();
   if (*whole) {
     contents.files.push_back(*whole);
     return readSafetensors(**whole, contents.tensors, contents.holds);
   }
-  Result<std::shared_ptr<MappedFile>> index = directory.open(modelWeights[1]);
+  Result<std::shared_ptr<MappedFile>> index = directory.open(indexName);
   if (!index)
     return index.takeFailure();
   if (*index) {
@@ -101,7 +101,7 @@ static Status readWeights(const DirectoryFiles &directory, DirectoryContents &co
     return name.rfind("model-", 0) == 0 && name.find("-of-") != name.npos && endsWith(name, ".safetensors");
   });
   if (!stray.empty())
-    return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + modelWeights[1],
+    return Failure{cannotReadModel, directory.where, "there is " + stray + " but no " + indexName,
                    "fetch that file too"};
   return {}; // of whatever else looks like weights otherWeights() tells whoever wants them
 }

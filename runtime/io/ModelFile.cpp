@@ -39,7 +39,7 @@ public:
     } else {
       const std::string name = file->name().substr(file->name().rfind('/') + 1);
       if (std::find(std::begin(modelTexts), std::end(modelTexts), name) != std::end(modelTexts) ||
-          name == modelWeights[1])
+          name == indexName)
         return Failure{cannotReadModel, file->where(), "one file of a Hugging Face directory",
                        "name the directory"};
       return Failure{cannotReadModel, file->where(),

@@ -12,11 +12,11 @@
 
 namespace tessera {
 
-/// Values that propagation gives one sharding: a place takes what its sources are.
+/// What a region op hands on: an operand, block arguments, yielded values and a result.
 struct DataFlowEdge {
   llvm::SmallVector<mlir::Value> values;
-  /// Those of them that are the op's own here: block arguments, then results. The others are sources, though
-  /// one may be a place of another edge, or a slice of a stack.
+  /// Those that the edge gives its sharding to: block arguments, then results; at least one. The others are
+  /// where it takes from. One of them may be an argument of the op, too: a place of another edge, or a slice.
   llvm::SmallVector<mlir::Value, 2> places = {};
 };
 

@@ -25,7 +25,7 @@ def DataFlowOpInterface : OpInterface<"DataFlowOpInterface"> {
   }];
   let cppNamespace = "::tessera";
   let methods = [
-    InterfaceMethod<"Sets of values that must have one sharding: operand, block arguments, yielded values, result.",
+    InterfaceMethod<"What is handed on, edge by edge: operand, block arguments, yielded values, result, and which of them are its places. In the order of the terminators' operands.",
                     "::llvm::SmallVector<::tessera::DataFlowEdge>", "getDataFlowEdges">,
     InterfaceMethod<"Stacked operands and the block arguments that hold one slice of their leading dimension; stacked results and the slices that bodies yield, in the order of the terminators' operands.",
                     "::llvm::SmallVector<::tessera::StackEdge>", "getStackEdges">,

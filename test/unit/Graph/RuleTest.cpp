@@ -391,6 +391,7 @@ TEST(GraphRule, RepeatTiesCarriedValuesAndSlices) {
   EXPECT_EQ(edges[0].values,
             (SmallVector<Value>{repeat.getInits()[0], repeat.getCarried(0)[0],
                                 repeat.getBody(0).getTerminator()->getOperand(0), repeat.getResults()[0]}));
+  EXPECT_EQ(ArrayRef(edges[0].places), ArrayRef<Value>({repeat.getCarried(0)[0], repeat.getResults()[0]}));
   auto stacks = repeat.getStackEdges();
   ASSERT_EQ(stacks.size(), 2u);
   EXPECT_EQ(stacks[0].stack, repeat.getStacks()[0]);

@@ -23,3 +23,13 @@ func.func @f(%a: tensor<4xf32>) -> (tensor<4xf32> {graph.name = "a"}, tensor<4xf
 
 // A state comes in and goes out under one name.
 func.func @f(%a: tensor<4xf32> {graph.name = "a"}, %b: tensor<4xf32>, %c: tensor<4xf32>) -> (tensor<4xf32> {graph.name = "a"}) { return %a : tensor<4xf32> }
+
+// -----
+
+// expected-error @+1 {{does not stand on rung graph: graph.generate comes with rung step; give a model, or what --compile-to=graph writes}}
+module attributes {graph.generate = #graph.generate<batch = 1, chunk = 8, max_seq_len = 8, vocab = 9>} {}
+
+// -----
+
+// expected-error @+1 {{does not stand on rung graph: graph.train comes with rung step; give a model, or what --compile-to=graph writes}}
+module attributes {graph.train = #graph.train<batch = 1, seq = 8, micro_batches = 1, vocab = 9, flops_per_token = 1>} {}

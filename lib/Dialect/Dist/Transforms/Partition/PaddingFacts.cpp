@@ -78,7 +78,7 @@ private:
   /// Of what is handed out or in along the same edge, or as a layer of the same stack.
   bool isFiniteIn(DataFlowOpInterface flow, Value value, int64_t dim) {
     for (const DataFlowEdge &edge : flow.getDataFlowEdges())
-      if (llvm::is_contained(edge.values, value))
+      if (llvm::is_contained(edge.places, value))
         return llvm::all_of(edge.values, [&](Value other) { return other == value || isFinite(other, dim); });
     for (const StackEdge &edge : flow.getStackEdges()) {
       if (edge.collected && edge.stack == value)

@@ -142,7 +142,7 @@ static std::string nameOfStack(Value stack) {
   }
   if (auto flow = dyn_cast<DataFlowOpInterface>(parent))
     for (const DataFlowEdge &edge : flow.getDataFlowEdges())
-      if (llvm::is_contained(edge.values, stack))
+      if (llvm::is_contained(edge.places, stack))
         return nameOfStack(edge.values.front());
   return "";
 }

@@ -104,6 +104,7 @@ private:
   }
 
   /// Values that are one place (body arguments, results) become one tensor before anything else names them.
+  /// An argument that is yielded to another place joins that place, too, though it may come to lie otherwise.
   void unifyPlaces(Operation *op) {
     auto flow = dyn_cast<DataFlowOpInterface>(op);
     if (!flow)

@@ -70,7 +70,6 @@ private:
   }
 
   bool handOn(Operation &op, size_t e, PartialKind kind, llvm::SmallPtrSet<Value, 8> &open) {
-    const DataFlowEdge &edge = edges[e];
     SmallVector<int, 2> read;
     for (OpOperand &operand : op.getOpOperands())
       if (open.contains(operand.get()))
@@ -78,16 +77,16 @@ private:
     if (read.empty())
       return true;
     if (op.hasTrait<OpTrait::IsTerminator>())
-      return read.size() == 1 && llvm::is_contained(edge.values, op.getOperand(unsigned(read.front())));
+      return read.size() == 1 && read.front() == int(e);
     if (auto inner = dyn_cast<DataFlowOpInterface>(op)) {
       for (const StackEdge &stack : inner.getStackEdges())
         if (open.contains(stack.stack))
           return false;
       for (const DataFlowEdge &innerEdge : inner.getDataFlowEdges())
         if (llvm::any_of(innerEdge.values, [&](Value value) { return open.contains(value); }))
-          for (Value value : innerEdge.values)
-            if (value.getDefiningOp() == &op)
-              open.insert(value);
+          for (Value place : innerEdge.places)
+            if (isa<OpResult>(place))
+              open.insert(place);
       return true;
     }
     // A pin says over which axes dimensions lie; a sum over others may stay open. One without axes asks for
@@ -462,8 +461,7 @@ private:
         result = value;
     double total = reductionTime(result, sharding, wanted);
     for (Value value : edges[e].values) // the initial value
-      if (!llvm::is_contained(edges[e].places, value) && value.getParentBlock() == flow->getBlock() &&
-          !isNeutral(value, sharding.partialKind))
+      if (llvm::is_contained(flow->getOperands(), value) && !isNeutral(value, sharding.partialKind))
         total += reshardTime(value, written.of(value), sharding);
     return total;
   }

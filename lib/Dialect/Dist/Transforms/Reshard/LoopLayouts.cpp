@@ -202,14 +202,12 @@ private:
       auto &cost = costs.reshard(type.getShape(), double(elementBytes(type)), from, to);
       total += cost.possible ? cost.time : std::numeric_limits<double>::infinity();
     };
-    for (Value place : value.edge.values) {
-      if (place.getParentBlock() != value.loop->getBlock())
-        continue; // inside
-      if (!llvm::is_contained(value.edge.places, place))
-        add(place, written.of(place), value.now);
-      else if (!place.use_empty())
-        add(place, value.now, value.first);
-    }
+    Operation *loop = value.loop;
+    for (Value end : value.edge.values)
+      if (llvm::is_contained(loop->getOperands(), end))
+        add(end, written.of(end), value.now);
+      else if (end.getDefiningOp() == loop && !end.use_empty())
+        add(end, value.now, value.first);
     return total;
   }
 
@@ -227,7 +225,8 @@ private:
             drop(llvm::reverse(*needs), slice, *needs);
       for (const Carried &value : carried)
         for (Value yielded : value.edge.values)
-          if (op->getParentOp() == value.loop && llvm::is_contained(op->getOperands(), yielded))
+          if (!llvm::is_contained(value.edge.places, yielded) && op->getParentOp() == value.loop &&
+              llvm::is_contained(op->getOperands(), yielded))
             drop(*needs, yielded, *needs);
       return needs;
     };
@@ -256,12 +255,12 @@ private:
         offerRead(stack, use, decided);
     }
     for (Carried &value : carried)
-      for (Value place : value.edge.values) {
-        if (!llvm::is_contained(value.edge.places, place) && isa<OpResult>(place) &&
-            place.getParentBlock() != value.loop->getBlock())
-          offer(value, madeAs(place, decided));
-        if (isa<BlockArgument>(place) && llvm::is_contained(value.edge.places, place))
-          for (OpOperand &use : place.getUses())
+      for (Value end : value.edge.values) {
+        const bool isPlace = llvm::is_contained(value.edge.places, end);
+        if (!isPlace && isa<OpResult>(end) && end.getParentBlock() != value.loop->getBlock())
+          offer(value, madeAs(end, decided));
+        if (isPlace && isa<BlockArgument>(end))
+          for (OpOperand &use : end.getUses())
             offerRead(value, use, decided);
       }
     return total;
@@ -328,8 +327,8 @@ private:
   void write(Carried &value, const Sharding &sharding) {
     written.write(value.loop, value.edge.places, sharding);
     touch(value.loop);
-    for (Value place : value.edge.values) // bodies may read results of loops before them
-      for (Operation *user : place.getUsers())
+    for (Value end : value.edge.values) // bodies may read results of loops before them
+      for (Operation *user : end.getUsers())
         for (PricedLoop &loop : loops)
           loop.touched |= loop.loop->isProperAncestor(user);
     value.now = sharding;
@@ -355,12 +354,9 @@ private:
   }
   bool isMoved(const Carried &value) const {
     SmallVector<Value> made, read;
-    for (Value place : value.edge.values) {
-      if (place.getParentBlock() == value.loop->getBlock())
-        continue; // outside of the loop
-      (isa<BlockArgument>(place) && llvm::is_contained(value.edge.places, place) ? read : made)
-          .push_back(place);
-    }
+    for (Value end : value.edge.values)
+      if (end.getParentBlock() != value.loop->getBlock()) // inside of the loop
+        (llvm::is_contained(value.edge.places, end) ? read : made).push_back(end);
     return isMoved(made, read, value.now);
   }
 

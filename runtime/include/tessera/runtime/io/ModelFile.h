@@ -64,7 +64,8 @@ inline constexpr const char *modelTexts[] = {"config.json",           "generatio
                                              "tokenizer_config.json", "chat_template.jinja"};
 
 // Where its weights are: the first of these that is there.
-inline constexpr const char *modelWeights[] = {"model.safetensors", "model.safetensors.index.json"};
+inline constexpr const char *weightsName = "model.safetensors", *indexName = "model.safetensors.index.json";
+inline constexpr const char *modelWeights[] = {weightsName, indexName};
 
 enum class ModelFormat { HuggingFace, Safetensors, Gguf };
 
