@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <sstream>
 
 namespace tessera::runtime {
@@ -166,18 +167,18 @@ static void checkTrace(const TrainJob &job, const TrainedProgram &program) {
            std::to_string(job.place.step) + " steps are done", "name later steps");
 }
 
-// The first save makes its folder; a file that is written into it needs that sooner.
-static void makeSaveFolder(const TrainOptions &options) {
-  if (options.save.empty())
-    return;
+// Whether `file` lies in a folder that is not there yet, and that the first save makes: that of the saves, or
+// one that it lies in.
+static bool needsSaveFolder(const std::string &file, const std::string &save) {
+  if (file.empty() || save.empty())
+    return false;
   std::error_code none;
   auto whole = [&](const std::filesystem::path &path) {
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
   };
-  const std::filesystem::path folder = whole(options.save + "/").parent_path();
-  for (const std::string &file : {options.log, options.trace, options.grads})
-    if (!file.empty() && whole(file).parent_path() == folder)
-      check(checkpoint::Store(options.save, 1).makeFolders());
+  const std::filesystem::path folder = whole(save + "/").parent_path(), parent = whole(file).parent_path();
+  return !std::filesystem::exists(parent, none) &&
+         std::mismatch(parent.begin(), parent.end(), folder.begin(), folder.end()).first == parent.end();
 }
 
 // What the run writes can be written; known before anything is loaded.
@@ -188,20 +189,32 @@ static void checkWrittenFiles(const TrainJob &job, const TrainSpec &spec, bool w
     if (job.data->countedTokens(0) == 0)
       throw Error("cannot write tensors", "--grads=" + options.grads,
                   "none of the rows of step 1 has a token to predict", "leave it out");
-    const WrittenFile grads{"cannot write tensors", "--grads=", options.grads};
     std::error_code none;
     if (std::filesystem::exists(options.grads, none) &&
         !std::filesystem::is_regular_file(options.grads, none))
-      throw Error(grads.what, options.grads, "it is no regular file", "name a file with --grads=");
-    if (writes)
-      checkCanBeWritten(grads);
+      throw Error("cannot write tensors", options.grads, "it is no regular file",
+                  "name a file with --grads=");
   }
   if (!writes)
     return;
-  if (!options.trace.empty())
-    checkCanBeWritten({"cannot write trace", "--trace=", options.trace});
-  if (!options.log.empty())
-    check(train::TrainingLog::check(options.log));
+  struct {
+    const std::string &path;
+    std::function<void()> check;
+  } files[] = {
+      {options.grads, [&] { checkCanBeWritten({"cannot write tensors", "--grads=", options.grads}); }},
+      {options.trace, [&] { checkCanBeWritten({"cannot write trace", "--trace=", options.trace}); }},
+      {options.log, [&] { check(train::TrainingLog::check(options.log)); }}};
+  std::vector<std::function<void()>> later;
+  for (const auto &file : files)
+    if (needsSaveFolder(file.path, options.save))
+      later.push_back(file.check);
+    else if (!file.path.empty())
+      file.check();
+  // Only now: a run that is refused leaves no folder.
+  if (!later.empty())
+    check(checkpoint::Store(options.save, 1).makeFolders());
+  for (const std::function<void()> &check : later)
+    check();
 }
 
 // DIR is this run's, or nobody's.
@@ -260,7 +273,6 @@ std::unique_ptr<TrainJob> prepareTrain(const TrainedProgram &program, const Opti
   if (!options.train.save.empty() && saves) {
     job->texts = job->resumed ? take(checkpoint::textsBeside(job->resumed->path())) : models.textsBeside();
     checkSaveFolder(*job, models);
-    makeSaveFolder(job->options);
   }
   checkWrittenFiles(*job, spec, saves);
   return job;

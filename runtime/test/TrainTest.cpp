@@ -245,6 +245,18 @@ TEST_F(Train, TheLogMayLieInTheFolderOfTheSaves) {
   EXPECT_TRUE(std::filesystem::exists(folder + "/runs/s/step-2"));
   expectError(program(1) + words(2, "--save=other --log=none/log.jsonl"), "No such file or directory");
   EXPECT_FALSE(std::filesystem::exists(folder + "/other"));
+  // Or in a folder that the first save makes, too.
+  o = shell(program(1) + words(2, "--save=t/u/ck --log=t/log.jsonl"));
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_NE(read("t/log.jsonl"), "");
+  EXPECT_TRUE(std::filesystem::exists(folder + "/t/u/ck/step-2"));
+  expectError(program(1) + words(2, "--save=v/ck --log=v/none/log.jsonl"), "No such file or directory");
+  // A run that is refused makes no folder.
+  expectError(program(1) + words(2, "--save=v/ck --log=v/l --grads=none/g.safetensors"),
+              "cannot write tensors (none/g.safetensors): No such file or directory");
+  expectError(program(1) + words(2, "--save=v --log=v/l --grads=none/g.safetensors"),
+              "cannot write tensors (none/g.safetensors): No such file or directory");
+  EXPECT_FALSE(std::filesystem::exists(folder + "/v"));
 }
 
 // In a file: lines of the first step, the last and every twentieth of the run.
