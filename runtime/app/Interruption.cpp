@@ -21,14 +21,13 @@ static void onSignalThatEnds(int signal) {
   SignalText line;
   line.add(isOnTerminal ? "\n" : ""); // behind a progress line, or "^C"
   line.add("error: cannot finish (");
-  line.add(signal == SIGINT ? "SIGINT" : signal == SIGHUP ? "SIGHUP" : "SIGTERM");
+  line.add(signalName(signal));
   line.add("): it was told to end; run it again\n");
   line.print();
   _exit(128 + signal);
 }
 
-// Whoever is started in the background ignores Ctrl-C, whoever is started by nohup that the terminal goes,
-// and so do we.
+// Background jobs ignore Ctrl-C, and nohup ignores SIGHUP: we leave that so.
 static void handleUnlessIgnored(int signal, const struct sigaction &action) {
   struct sigaction before = {};
   if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)

@@ -6,11 +6,12 @@
 
 namespace tessera::runtime {
 
-constexpr int interruptedStatus = 143; // what a shell says of a process that SIGTERM ended
+constexpr int interruptedStatus = 143; // of a training run, whatever signal asked it to end
 
-// From now on SIGTERM ends a run that is one process at once, with one line and status 143; so do SIGHUP, by
-// which a terminal goes, with 129 and Ctrl-C with 130. One that is ignored, as nohup has it, stays so. For
-// what has nothing to finish: loading, measuring. The functions below take over from this.
+// From now on SIGTERM ends a run that is one process at once, with one line and status 143; so does SIGHUP,
+// which says that the terminal is gone, with 129, and Ctrl-C with 130. Background jobs ignore Ctrl-C, and
+// nohup ignores SIGHUP: we leave that so. For what has nothing to finish: loading, measuring. The functions
+// below take over from this.
 void endAtSignals(const Launcher &launcher);
 // From now on SIGTERM and SIGHUP ask a run that is one process to end, and so does the first Ctrl-C (SIGINT;
 // a second one ends it at once). Under a launcher SIGUSR1 asks: mpirun hands it on, while it kills all

@@ -122,6 +122,12 @@ for number, (name, how, readers, line) in enumerate(bad_models.GGUF):
     with open(path, "wb") as file:
         file.write(damaged)
     read(name, path, readers, line, program)
+# A GGUF file has its tokenizer inside: none can be put beside it.
+bare = os.path.join(OUT, "bare.gguf")
+with open(bare, "wb") as file:
+    file.write(make.gguf.replace(b"tokenizer.ggml.model", b"tokenizer.ggml.xodel"))
+expect("chat: a GGUF file without a tokenizer", [program, "chat", "--model=" + bare],
+       "cannot use the tokenizer (...gguf): metadata tokenizer.ggml.model is missing or is not ...; name the model's Hugging Face folder, with a tokenizer that can be used, with --model=")
 
 some = os.path.join(OUT, "some")
 folder = os.path.join(OUT, "folder")
@@ -166,8 +172,8 @@ for name, place, line in (("a program that is a pipe", pipe, "is no regular file
 
 
 
-def interrupted(number):
-    """What is wrong with how a compilation ends that gets a signal while it has files of its own; None if nothing."""
+def interrupted(number, ignored):
+    """What is wrong with how a compilation ends that gets a signal while it has files of its own; None if nothing. One that ignored the signal from the start goes on."""
     temporary = os.path.join(OUT, "temporary")
     shutil.rmtree(temporary, ignore_errors=True)
     os.mkdir(temporary)
@@ -176,17 +182,25 @@ def interrupted(number):
         time.sleep(0.001)
     child.send_signal(number)
     text = child.communicate(timeout=SECONDS)[1].decode()
+    if ignored:
+        is_made = child.returncode == 0 and os.path.exists(out)
+        if is_made:
+            os.remove(out)
+        return None if is_made and text.startswith("made ") else f"status {child.returncode}, {text!r}"
     line = f"error: cannot compile ({number.name}): it was told to end; run it again\n"
     if (child.returncode, text) != (128 + number, line):
         return f"status {child.returncode}, {text!r}"
     return f"it left {os.listdir(temporary)}" if os.listdir(temporary) else None
 
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs tests by nohup ignores it
-for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-    names.add(number.name)
-    if not args.only and (problem := interrupted(number)):
-        problems.append(f"{number.name} while it compiles: {problem}")
+# Background jobs ignore SIGINT, and nohup ignores SIGHUP: the compiler leaves that so.
+for number, ignored in ((signal.SIGTERM, False), (signal.SIGHUP, False), (signal.SIGINT, False), (signal.SIGHUP, True), (signal.SIGINT, True)):
+    name = f"{number.name}{', ignored,' if ignored else ''} while it compiles"
+    names.add(name)
+    before = signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    if not args.only and (problem := interrupted(number, ignored)):
+        problems.append(f"{name}: {problem}")
+    signal.signal(number, before)
 for problem in problems:
     print(problem)
 print(f"{len(names) - len(problems)} of {len(names)} as they should be")

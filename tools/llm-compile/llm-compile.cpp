@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <initializer_list>
+#include <iterator>
 #include <new>
 #include <unistd.h>
 
@@ -26,15 +27,29 @@
   end({"error: cannot compile (internal error): ", why, "; please report it with the command line\n"}, 1);
 }
 
-/// Ctrl-C, what batch systems send, and a terminal that goes.
+/// SIGTERM of batch systems, Ctrl-C, and SIGHUP, which says that the terminal is gone.
+static constexpr struct {
+  int number;
+  const char *name;
+} kSignals[] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
+
 static void onInterruption(int signal) {
   llvm::sys::RunInterruptHandlers();
-  end({"error: cannot compile (",
-       signal == SIGINT   ? "SIGINT"
-       : signal == SIGHUP ? "SIGHUP"
-                          : "SIGTERM",
-       "): it was told to end; run it again\n"},
-      128 + signal);
+  for (const auto &one : kSignals)
+    if (one.number == signal)
+      end({"error: cannot compile (", one.name, "): it was told to end; run it again\n"}, 128 + signal);
+}
+
+/// Background jobs ignore Ctrl-C, and nohup ignores SIGHUP: we leave that so.
+static void handleSignals() {
+  bool isIgnored[std::size(kSignals)] = {};
+  for (size_t i = 1; i < std::size(kSignals); ++i) {
+    struct sigaction before = {};
+    isIgnored[i] = sigaction(kSignals[i].number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+  }
+  llvm::sys::AddSignalHandler([](void *) { die("the compiler crashed"); }, nullptr);
+  for (size_t i = 0; i < std::size(kSignals); ++i) // LLVM's handler says nothing
+    std::signal(kSignals[i].number, isIgnored[i] ? SIG_IGN : onInterruption);
 }
 
 int main(int argc, char **argv) {
@@ -44,13 +59,9 @@ int main(int argc, char **argv) {
       (void)!open("/dev/null", O_RDONLY);
   if (llvm::sys::Process::FixupStandardFileDescriptors())
     die("there is no /dev/null in place of a standard stream that is closed");
-  const auto hangup = std::signal(SIGHUP, SIG_DFL); // nohup has it ignored, and so it stays
-  llvm::sys::AddSignalHandler([](void *) { die("the compiler crashed"); }, nullptr);
+  handleSignals();
   signal(SIGXFSZ, SIG_IGN); // a file that grows too large is an error of write; LLVM's handler would crash
   tessera::io::endOnLostPages(llvm::sys::RunInterruptHandlers); // which removes temporary files
-  for (int signal : {SIGINT, SIGTERM})
-    std::signal(signal, onInterruption); // behind LLVM's own, which says nothing
-  std::signal(SIGHUP, hangup == SIG_IGN ? SIG_IGN : onInterruption);
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) { die(reason); });
   std::set_new_handler([] { die("out of memory"); });
 

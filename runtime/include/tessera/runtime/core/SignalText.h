@@ -2,6 +2,7 @@
 #ifndef TESSERA_RUNTIME_CORE_SIGNALTEXT_H
 #define TESSERA_RUNTIME_CORE_SIGNALTEXT_H
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -33,6 +34,18 @@ private:
   char text_[768];
   size_t size_ = 0;
 };
+
+// Of the signals that end a run.
+inline const char *signalName(int signal) {
+  static constexpr struct {
+    int number;
+    const char *name;
+  } names[] = {{SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}, {SIGTERM, "SIGTERM"}};
+  for (const auto &one : names)
+    if (one.number == signal)
+      return one.name;
+  return "a signal";
+}
 
 } // namespace tessera::runtime
 #endif
