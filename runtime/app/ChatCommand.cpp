@@ -229,7 +229,7 @@ int chat(const ts_program &program, const Manifest &manifest, const Options &opt
     if (!root)
       return;
     if (!job.quiet)
-      logLine(loaded + "; " + times.line());
+      logLine(times.line(loaded));
     out.close();
   });
   return status;

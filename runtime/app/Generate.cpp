@@ -60,19 +60,21 @@ GenerateTimes &GenerateTimes::operator+=(const GenerateTimes &other) {
   return *this;
 }
 
-std::string GenerateTimes::line() const {
-  auto part = [](const char *what, int64_t tokens, double seconds) {
+std::string GenerateTimes::line(std::string line) const {
+  auto add = [&](const char *what, int64_t tokens, double seconds) {
     char text[80];
-    snprintf(text, sizeof(text), "%s: %lld token%s in %.2f s", what, (long long)tokens,
+    snprintf(text, sizeof(text), "; %s: %lld token%s in %.2f s", what, (long long)tokens,
              tokens == 1 ? "" : "s", seconds);
-    return std::string(text);
+    line += text;
   };
-  std::string line = part("prefill", promptTokens, promptSeconds);
+  if (promptTokens > 0)
+    add("prefill", promptTokens, promptSeconds);
   if (stepTokens == 0)
     return line;
+  add("decode", stepTokens, stepSeconds);
   char rate[40];
   snprintf(rate, sizeof(rate), " (%.1f tokens/s)", stepSeconds > 0 ? double(stepTokens) / stepSeconds : 0.0);
-  return line + "; " + part("decode", stepTokens, stepSeconds) + rate;
+  return line + rate;
 }
 
 void prepareGroups(Rank &rank, const std::vector<TextSession *> &groups, const GenerateJob &job) {

@@ -53,9 +53,9 @@ struct GenerateTimes {
   double promptSeconds = 0, stepSeconds = 0;
   int64_t promptTokens = 0, stepTokens = 0; // read, and made behind the first one of each answer
 
-  // "prefill: 5 tokens in 0.02 s; decode: 31 tokens in 0.40 s (77.5 tokens/s)"; what made no token is left
-  // out.
-  std::string line() const;
+  // `before`, and behind it "; prefill: 5 tokens in 0.02 s; decode: 31 tokens in 0.40 s (77.5 tokens/s)";
+  // what was for no token is left out.
+  std::string line(std::string before) const;
   GenerateTimes &operator+=(const GenerateTimes &other);
 };
 

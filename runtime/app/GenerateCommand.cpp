@@ -80,7 +80,7 @@ int generate(const ts_program &program, const Manifest &manifest, Options &optio
     status = isInterrupted() ? interruptionStatus() : 0;
     const std::string stopped = isInterrupted() && !isCtrlC() ? "stopped by a signal" : "";
     if (!job.quiet)
-      logLine(loaded + "; " + end.times.line() + (stopped.empty() ? "" : "; " + stopped));
+      logLine(end.times.line(loaded) + (stopped.empty() ? "" : "; " + stopped));
     else if (!stopped.empty())
       logLine(stopped);
   });

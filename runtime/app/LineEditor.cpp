@@ -67,15 +67,21 @@ public:
     raw.c_cc[VTIME] = 0;
     isRaw = 1;
     tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    isSet_ = true;
     static const bool atEnd = std::atexit(restore) == 0;
     (void)atEnd;
     put("\x1b[?2004h"); // what is pasted comes between marks
   }
   ~RawTerminal() {
+    if (!isSet_)
+      return;
     restore();
     for (size_t i = 0; i < std::size(endings); ++i)
       std::signal(endings[i], handlersBefore[i]);
   }
+
+private:
+  bool isSet_ = false; // not where the terminal is gone
 };
 
 size_t columns() {

@@ -95,10 +95,13 @@ void runTexts(const ts_program &program, const Manifest &manifest, const Launche
 }
 
 // `failure`, with something to try that this run can do.
-static Failure withHintFor(TextUse use, Failure failure) {
+static Failure withHintFor(TextUse use, const io::ModelFile &file, Failure failure) {
+  // A GGUF file has its tokenizer inside.
   const std::string place =
-      "put one that can be used into the model's folder, or name a folder that has one, "
-      "beside its weights, with --model=";
+      file.format() == io::ModelFormat::Gguf
+          ? "name the model's Hugging Face folder, with a tokenizer that can be used, with --model="
+          : "put one that can be used into the model's folder, or name a folder that has one, "
+            "beside its weights, with --model=";
   if (failure.hint == text::giveTokens && use != TextUse::Prompts)
     failure.hint = use == TextUse::Answers ? ""
                    : use == TextUse::Stops ? "leave --stop out, or " + place
@@ -126,7 +129,7 @@ ModelTexts readTexts(Models &models, const Manifest &manifest, TextUse use) {
   Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::Tokenizer::load(*texts.file);
   if (tokenizer)
     texts.tokenizer = tokenizer.take();
-  else if (const Failure failure = withHintFor(use, tokenizer.takeFailure()); isNeeded)
+  else if (const Failure failure = withHintFor(use, *texts.file, tokenizer.takeFailure()); isNeeded)
     throw Error(failure);
   else
     texts.missing = failure.message();

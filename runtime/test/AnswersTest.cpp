@@ -92,6 +92,18 @@ TEST(Answers, AnEndTokenIsNoTextThoughItIsNotSpecial) {
   EXPECT_EQ(answers.text(1), "b");
 }
 
+// So no stop text is looked for in it.
+TEST(Answers, AnEndTokenThatIsAStopTextIsAnEnd) {
+  Job job(1);
+  job.endTokens = {br};
+  job.stops = {"<br>"};
+  Answers answers(job, nullptr);
+  EXPECT_FALSE(answers.add(0, a));
+  EXPECT_TRUE(answers.add(0, br));
+  EXPECT_EQ(answers.finish(0), Finish::End);
+  EXPECT_EQ(answers.text(0), "a");
+}
+
 TEST(Answers, AreLinesOfJsonInTheOrderOfTheirPrompts) {
   Job job(2);
   job.json = true;
@@ -102,6 +114,13 @@ TEST(Answers, AreLinesOfJsonInTheOrderOfTheirPrompts) {
   EXPECT_EQ(printed([&] { answers.add(0, c); }),
             "{\"index\":0,\"text\":\"\",\"tokens\":[1,2],\"finish\":\"stop\"}\n"
             "{\"index\":1,\"text\":\"a\",\"tokens\":[0,6],\"finish\":\"end\"}\n");
+}
+
+TEST(GenerateTimes, NameWhatWasDone) {
+  EXPECT_EQ(GenerateTimes().line("loaded"), "loaded"); // a conversation without a message
+  EXPECT_EQ((GenerateTimes{0.5, 0, 1, 0}.line("loaded")), "loaded; prefill: 1 token in 0.50 s");
+  EXPECT_EQ((GenerateTimes{0.5, 2, 3, 8}.line("loaded")),
+            "loaded; prefill: 3 tokens in 0.50 s; decode: 8 tokens in 2.00 s (4.0 tokens/s)");
 }
 
 // What may begin a stop text waits. Where the run ends it goes out.

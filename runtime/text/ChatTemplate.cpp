@@ -112,7 +112,7 @@ Result<ChatTemplate> ChatTemplate::load(const io::ModelFile &model, const std::s
   bool isGguf = model.format() == io::ModelFormat::Gguf;
   if (Status status = isGguf ? readGguf(model, sources) : readDirectory(model, sources); !status)
     return status.takeFailure();
-  std::string hint = "give the whole prompt as text, without a conversation";
+  std::string hint = "give the whole prompt to generate with --prompt=, without --chat";
   if (sources.texts.empty())
     return Failure{
         cannotRead, model.path(),

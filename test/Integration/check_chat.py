@@ -19,7 +19,9 @@ import sys
 import termios
 import time
 
-# Whoever starts tests may ignore interrupts, and children would inherit that.
+# Background jobs ignore SIGINT and SIGQUIT, nohup ignores SIGHUP, and children would inherit that.
+for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 parser = argparse.ArgumentParser()
@@ -201,6 +203,8 @@ for words, text, line in ((["generate", "--chat", "--prompt=Hi", "--prompt=\udcf
     done = subprocess.run([args.out, *words, "--quiet", "--max-new-tokens=1"], input=text, capture_output=True, timeout=300)
     if done.returncode != 1 or not re.fullmatch(f"error: cannot {line}\n", done.stderr.decode()):
         sys.exit(f"{words}: exit status {done.returncode}, {done.stderr}")
+if not re.fullmatch(r"loaded [^;]*\n", (done := run("chat", text="")).stderr):
+    sys.exit(f"a conversation without a message closes with {done.stderr!r}")
 expect(run("chat", "--prompt=", "--prompt= ", "--prompt=Hi there", "--max-new-tokens=6", "--quiet", text="\n").stdout, fresh(plain["text"]), "blank messages are none")
 expect(run("generate", "--prompt-file=-", "--prompt-file=-", text="Hi\n", status=1).stderr, "error: cannot read prompts (standard input): --prompt-file=- is given twice; give it once\n", "standard input twice")
 with open("/dev/zero") as endless:
@@ -377,7 +381,7 @@ for template, why in (("{{ bos_token", "line 1"), ("{{ raise_exception('no such 
 write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": ""})
 for words, whose in ((["generate", "--chat"], "prompt"), (["chat"], "message")):
     expect(run(*words, "--prompt=Hi", status=1).stderr, f"error: cannot format the conversation ({whose} 1, {model}/tokenizer_config.json, chat_template): the chat template makes no tokens of it; "
-           "correct the template, or give the whole prompt as text, without a conversation\n", f"{words} of a template that prints nothing")
+           "correct the template, or give the whole prompt to generate with --prompt=, without --chat\n", f"{words} of a template that prints nothing")
 os.remove(os.path.join(model, "tokenizer.json"))
 missing = f"cannot use the tokenizer ({model}): the model has no tokenizer.json and no tokenizer.model"
 place = "put one that can be used into the model's folder, or name a folder that has one, beside its weights, with --model="

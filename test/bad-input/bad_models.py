@@ -301,7 +301,7 @@ def template(text):
     return file("chat_template.jinja", text)
 
 
-DO_WITHOUT = "correct the template, or give the whole prompt as text, without a conversation"
+DO_WITHOUT = "correct the template, or give the whole prompt to generate with --prompt=, without --chat"
 
 TEMPLATES = [
     ("a block that does not end", template("{% for m in messages %}{{ m.content }}"), "chat",
@@ -347,7 +347,7 @@ TEMPLATES = [
     ("templates of which none is meant", file("tokenizer_config.json", {"chat_template": [{"name": n, "template": n} for n in ("a", "b")]}), "chat",
      "cannot read the chat template (.../tokenizer_config.json, chat_template): none of its templates is called default; choose one of: a, b"),
     ("no template", lambda folder: None, "chat",
-     "cannot read the chat template (...): the model has no chat_template.jinja, and its tokenizer_config.json no chat_template; give the whole prompt as text, without a conversation"),
+     "cannot read the chat template (...): the model has no chat_template.jinja, and its tokenizer_config.json no chat_template; give the whole prompt to generate with --prompt=, without --chat"),
     ("settings of a tokenizer that end early", file("tokenizer_config.json", b'{"chat_template": "'), "chat",
      "cannot read JSON (.../tokenizer_config.json): not valid JSON: parse error at line 1, column 20: syntax error while parsing value - invalid string: missing closing quote; is the file whole?"),
 ]

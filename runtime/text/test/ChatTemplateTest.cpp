@@ -84,7 +84,7 @@ TEST_F(Chat, NamedTemplatesAreChosenByNameOrTools) {
   EXPECT_EQ(render(load("default"), conversation), "d");
   EXPECT_TRUE(render(load("rag"), hello())
                   .find("tokenizer_config.json, chat_template rag, line 1): a value is wanted, not '%}'; "
-                        "correct the template, or give the whole prompt as text") != std::string::npos);
+                        "correct the template, or give the whole prompt to generate") != std::string::npos);
   EXPECT_TRUE(render(load("nope"), hello())
                   .find("has no template called nope; choose one of: default, rag, tool_use") !=
               std::string::npos);

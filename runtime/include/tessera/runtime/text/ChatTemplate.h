@@ -40,7 +40,7 @@ public:
   static bool isOfConversation(std::string_view variable);
   // What to try where a template is missing or wrong.
   static constexpr const char *doWithout =
-      "correct the template, or give the whole prompt as text, without a conversation";
+      "correct the template, or give the whole prompt to generate with --prompt=, without --chat";
 
   // Whether a template reads a variable, so that an argument of that name has an effect.
   bool reads(std::string_view variable) const;
