@@ -19,7 +19,7 @@ static std::string partOf(int64_t step) { return stepName(step) + ".part"; }
 Failure Store::failed(const std::string &path, int error) {
   const std::string hint = error == ENOSPC || error == EDQUOT ? "free some space" : "check the path";
   return {"cannot save checkpoint", path, std::strerror(error),
-          hint + (saves().empty() ? "" : "; earlier saves are whole")};
+          hint + (hadSaves_ || !saves().empty() ? "; earlier saves are whole" : "")};
 }
 
 Status Store::statusOf(const std::string &path, int error) {
@@ -32,6 +32,7 @@ Status Store::statusOf(const std::string &path, int error) {
 
 Status Store::save(const SaveRequest &request, const runtime::Mesh &mesh, runtime::HostPlane &plane) {
   const bool first = plane.rank() == 0;
+  hadSaves_ = hadSaves_ || !saves().empty();
   std::vector<FileLayout> layouts;
   Status status;
   for (const StateFile &file : request.files) {

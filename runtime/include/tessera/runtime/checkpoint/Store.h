@@ -108,7 +108,8 @@ private:
   std::string folder_;
   int64_t keep_;
   FileSystem &files_;
-  bool isOurs_ = false;                              // DIR: it was looked at
+  bool isOurs_ = false;   // DIR: it was looked at
+  bool hadSaves_ = false; // DIR, before the save that goes on: when that fails DIR may be out of reach
   std::vector<std::pair<std::string, bool>> placed_; // names that changed, and whether they had been there
 };
 
