@@ -276,6 +276,16 @@ Status Parser::takeTargetFlags() {
   return {};
 }
 
+/// `--batch=N`, `-o OUT`: as the help has it.
+std::string withValue(StringRef flag) {
+  for (unsigned id = 1; id <= flagTable().getNumOptions(); ++id) {
+    const char *value = flagTable().getOptionHelpText(id) ? flagTable().getOptionMetaVar(id) : nullptr;
+    if (value && StringRef(flagTable().getOptionPrefixedName(id)).rtrim('=') == flag)
+      return (flag + (flag.starts_with("--") ? "=" : " ") + value).str();
+  }
+  return (flag + "=VALUE").str();
+}
+
 Failure Parser::unknownFlag(StringRef argument) {
   // A flag without a value that was given one is unknown to the table.
   auto [name, value] = argument.split('=');
@@ -339,7 +349,7 @@ Result<CompileOptions> Parser::parse() {
       return s.takeFailure();
   if (missingCount) {
     StringRef name = arguments[missing];
-    return badFlag(name, "has no value", "write " + name + (name == "-o" ? " OUT" : "=VALUE"));
+    return badFlag(name, "has no value", "write " + withValue(name));
   }
   return finish();
 }
@@ -433,6 +443,8 @@ Result<CompileOptions> Parser::finish() {
   }
   if (options.report == "-")
     return badFlag("--report=-", "a page is not printed", "name a file, as in --report=report.html");
+  if (options.dumpRungs == "-")
+    return badFlag("--dump-rungs=-", "rungs are not printed", "name a folder, as in --dump-rungs=rungs");
   if (options.output.empty() && options.compileTo == Rung::Binary)
     return badFlag("-o", "no output is named", "write llm-compile MODEL -o OUT");
   if (options.check && options.compileTo != Rung::Binary)

@@ -49,7 +49,7 @@ def help : Flag<["--"], "help">, MetaVarName<"man">, HelpText<"print this (also 
 def help_page : Joined<["--"], "help=">, Flags<[HelpHidden]>;
 def help_short : Flag<["-"], "h">, Alias<help>;
 def version : Flag<["--"], "version">, HelpText<"print the version">;
-defm completion : Value<"completion", "SHELL", "print a script that completes flags in bash, zsh or fish">;
+defm completion : Value<"completion", "bash|zsh|fish", "print a script that completes flags in bash, zsh or fish">;
 
 defm cluster : Later<"cluster">;
 defm plan : Later<"plan">;

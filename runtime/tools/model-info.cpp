@@ -165,14 +165,14 @@ int main(int argc, char **argv) {
       std::printf("%-6s %-24s %s\n", io::dtypeName(tensor.dtype), shapeText(tensor.shape).c_str(),
                   tensor.name.c_str());
   }
-  if (metadata && model.format() != io::ModelFormat::Gguf)
-    std::printf("metadata: none; only GGUF files have it\n");
   if (metadata)
     for (const auto &[key, value] : model.metadata())
       printValue(key, value);
   const char *formats[] = {"Hugging Face directory", "safetensors file", "GGUF file"};
   std::printf("%s: %zu tensors, %lld elements, %zu bytes\n", formats[int(model.format())],
               model.tensors().size(), static_cast<long long>(elements), bytes);
+  if (metadata && model.format() != io::ModelFormat::Gguf)
+    std::printf("metadata: none is read; only that of GGUF files is\n");
   Result<std::vector<int32_t>> ends = text::endTokens(model);
   if (!ends)
     return fail(ends.failure());

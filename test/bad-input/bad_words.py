@@ -80,6 +80,7 @@ COMPILE = [
     ("an output behind its flag", ["-oout"], "cannot compile (-oout): unknown flag; write -o OUT"),
     ("an output as others have it", ["--output=out"], "cannot compile (--output=out): unknown flag; write -o OUT"),
     ("a page on standard output", ["--report=-"], "cannot compile (--report=-): a page is not printed; name a file, as in --report=report.html"),
+    ("rungs on standard output", ["--dump-rungs=-"], "cannot compile (--dump-rungs=-): rungs are not printed; name a folder, as in --dump-rungs=rungs"),
     ("dashes alone", ["--"], "cannot compile (--): unknown flag; see --help"),
     ("a word without letters", [""], None),
     ("a file of words", ["@words"], "cannot compile (MODEL): both ...good and @words are given; name one model"),
