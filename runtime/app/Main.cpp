@@ -116,10 +116,17 @@ int run(int argc, char **argv, Launcher &launcher) {
   if (manifest.entries.size() != program.num_entries)
     throw Error("cannot run this program", "manifest", "it names another number of steps than there are",
                 "compile it again with this version of llm-compile");
-  Options options = parseOptions(argc, argv, [&](Options::Command command) {
+  auto generates = [](Options::Command command) {
+    return command == Options::Command::Generate || command == Options::Command::Chat;
+  };
+  auto has = [&](Options::Command command) {
+    return command == Options::Command::Train ? manifest.train.has_value()
+                                              : !generates(command) || manifest.generate.has_value();
+  };
+  Options options = parseOptions(argc, argv, has, [&](Options::Command command) {
     if (command == Options::Command::Train)
       trainOf(manifest);
-    if (command == Options::Command::Generate || command == Options::Command::Chat)
+    if (generates(command))
       generateOf(manifest);
   });
   checkFilesApart(manifest, options);

@@ -172,20 +172,10 @@ cli::ProgramText programText(const std::string &name, const std::function<bool(C
   return program;
 }
 
-using CommandCheck = std::function<void(Command)>;
-
 // What --help, --version and --completion print. `command`: that they stand behind; null: they stand alone.
 static std::string textOf(const std::string &flag, const std::string &value, const std::string &name,
-                          const char *command, const CommandCheck &check) {
-  const cli::ProgramText program = programText(name, [&](Command one) {
-    try {
-      if (check)
-        check(one);
-    } catch (const Error &) {
-      return false; // this program has no such command
-    }
-    return true;
-  });
+                          const char *command, const std::function<bool(Command)> &has) {
+  const cli::ProgramText program = programText(name, has);
   if (flag == "--version")
     return std::string("Tessera ") + cli::version + ", ABI " + std::to_string(TESSERA_ABI_VERSION) + "\n";
   if (flag == "--completion")
@@ -249,7 +239,8 @@ static const FlagInfo &findFlag(Command command, const std::string &argument) {
               (nearest.empty() ? "" : "did you mean " + nearest + "? ") + help);
 }
 
-Options parseOptions(int argc, char **argv, const CommandCheck &check) {
+Options parseOptions(int argc, char **argv, const std::function<bool(Command)> &has,
+                     const std::function<void(Command)> &check) {
   Options options;
   std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
   if (words.empty())
@@ -265,7 +256,7 @@ Options parseOptions(int argc, char **argv, const CommandCheck &check) {
       throw Error("cannot read the command line", words[2], "help takes one command",
                   "leave the rest out; commands are: " + commandNames());
     options.command = Command::Text;
-    options.text = textOf("--help", "", name, of, check);
+    options.text = textOf("--help", "", name, of, has);
     return options;
   }
   if (words.size() == 2 && words[1] == "help" && words[0][0] != '-') // a log of that name would be ./help
@@ -303,7 +294,7 @@ Options parseOptions(int argc, char **argv, const CommandCheck &check) {
     if (flag.ofDraws)
       ofDraws = std::string(flag.name) + "=" + value;
     if (options.command == Command::Text) {
-      options.text = textOf(flag.name, value, name, isAlone ? nullptr : nameOf(command), check);
+      options.text = textOf(flag.name, value, name, isAlone ? nullptr : nameOf(command), has);
       return options;
     }
   }

@@ -81,9 +81,11 @@ struct Options {
 
 // Flags are `--name=VALUE` or `--name VALUE`. Throws Error on a missing or unknown command, on an unknown
 // flag (it names the nearest), on a value that cannot be read. Ranges that depend on the program are not
-// checked here. `check` is called once the flags of a command are read, before one that is missing is an
-// error; what it throws says that this program has no such command, of which help then shows no examples.
-Options parseOptions(int argc, char **argv, const std::function<void(Options::Command)> &check = nullptr);
+// checked here. `has`: whether the program has a command; help shows no examples of others. `check` is called
+// once the flags of a command are read, before one that is missing is an error: it throws where the program
+// has no such command.
+Options parseOptions(int argc, char **argv, const std::function<bool(Options::Command)> &has = nullptr,
+                     const std::function<void(Options::Command)> &check = nullptr);
 
 // Puts the lines of --prompt-file in its place: each is a prompt. `-` is standard input. Throws Error on
 // files that cannot be read, and on an empty line, which says nothing to go on with.

@@ -195,8 +195,7 @@ TEST(Options, HelpShowsExamplesOfCommandsThatTheProgramHas) {
     words.insert(words.begin(), "OUT");
     const std::string text =
         parseOptions(int(words.size()), const_cast<char **>(words.data()), [&](Command command) {
-          if (command == missing || command == alsoMissing)
-            throw Error("cannot", "", "there is no such command");
+          return command != missing && command != alsoMissing;
         }).text;
     return text.substr(std::min(text.find("\nExamples:\n"), text.size()));
   };
