@@ -32,4 +32,16 @@ mlir::MLIRContext &contextOfTarget() {
   return *context;
 }
 
+std::optional<CompileOptions> optionsOf(const std::vector<std::string> &words) {
+  std::vector<const char *> arguments;
+  for (const std::string &word : words)
+    arguments.push_back(word.c_str());
+  Result<CompileOptions> options = parseCompileOptions(arguments);
+  if (!options) {
+    expectOneLine(options.failure());
+    return std::nullopt;
+  }
+  return options.take();
+}
+
 } // namespace tessera::fuzz

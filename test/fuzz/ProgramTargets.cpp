@@ -42,12 +42,9 @@ void runProgram(std::string_view input) {
   for (llvm::StringRef flag : flags)
     if (flag.starts_with("--mesh=") || flag.starts_with("--shard=") || flag.starts_with("--task="))
       words.push_back(llvm::StringRef(flag.str().c_str()).str()); // to its first NUL
-  std::vector<const char *> arguments;
-  for (const std::string &word : words)
-    arguments.push_back(word.c_str());
-  Result<CompileOptions> options = parseCompileOptions(arguments);
+  std::optional<CompileOptions> options = optionsOf(words);
   if (!options)
-    return expectOneLine(options.failure());
+    return;
   Result<OwningOpRef<ModuleOp>> module = loadModel(contextOfTarget(), *options);
   if (!module)
     return expectReason(module.failure());
@@ -67,12 +64,9 @@ void runCompileFlags(std::string_view input) {
     return;
   }
   std::vector<std::string> words = wordsOf(input);
-  std::vector<const char *> arguments;
-  for (const std::string &word : words)
-    arguments.push_back(word.c_str());
-  Result<CompileOptions> options = parseCompileOptions(arguments);
+  std::optional<CompileOptions> options = optionsOf(words);
   if (!options)
-    return expectOneLine(options.failure());
+    return;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options->mesh, error);
   if (!mesh)
     return expectOneLine({"cannot compile", "--mesh=" + options->mesh, error, ""});
