@@ -5,6 +5,7 @@
 #include "tessera/runtime/checkpoint/FileSystem.h"
 #include "tessera/runtime/checkpoint/Layout.h"
 #include "tessera/runtime/comm/HostPlane.h"
+#include "tessera/runtime/io/ModelFile.h"
 
 #include <optional>
 #include <string_view>
@@ -52,8 +53,8 @@ struct SaveRequest {
 };
 
 inline const char *const markName = "checkpoint.json";
-inline const char *const indexName = "model.safetensors.index.json";
-inline const char *const weightsName = "model.safetensors";
+using io::indexName;
+using io::weightsName;
 
 // The files of the model directory at `path` that come along: all regular files of at most 64 MiB but weights
 // (safetensors and their index, bin, gguf, h5, msgpack, onnx, pt, pth) and hidden ones. Empty if `path` is
