@@ -9,7 +9,7 @@ using namespace tessera;
 ProgramBuilder::ProgramBuilder(MLIRContext &context, Dice &dice, const RandomProgramOptions &options)
     : b(UnknownLoc::get(&context), &context), dice(dice), more(dice.copy().below(int64_t(1) << 40) + 1),
       latest(more.copy().below(int64_t(1) << 40) + 1), newest(latest.copy().below(int64_t(1) << 40) + 1),
-      options(options) {}
+      handing(newest.copy().below(int64_t(1) << 40) + 1), options(options) {}
 
 //===----------------------------------------------------------------------===//
 // Sizes, arguments, operands
@@ -203,6 +203,40 @@ Value ProgramBuilder::drawRepeat() {
   return result;
 }
 
+/// What the body of a repeat is given in another place than `to`, of the type of the carried value there: a
+/// slice, perhaps of a stack of its own, or another carried value.
+Value ProgramBuilder::drawHandedOn(size_t to) {
+  Block *body = scope->body;
+  auto type = cast<RankedTensorType>(body->getArgument(unsigned(1 + to)).getType());
+  Shape stacked = stackOf(scope->layers, body->getArgument(unsigned(1 + to)));
+  if (handing.chance(40) && fits(stacked)) {
+    Value stack = argument(floats(stacked), graph::Kind::Input, "stack" + std::to_string(names++));
+    if (handing.chance(50)) { // infinite where padding is three and more
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToEnd(scope->outer);
+      Value square = graph::MulOp::create(b, stack.getType(), stack, stack);
+      stack =
+          graph::ExpOp::create(b, stack.getType(), graph::MulOp::create(b, stack.getType(), square, square));
+    }
+    stacks.push_back(stack);
+    return body->addArgument(type, b.getLoc());
+  }
+  SmallVector<Value> given;
+  for (BlockArgument value : body->getArguments().drop_front())
+    if (value.getType() == type && value.getArgNumber() != 1 + to)
+      given.push_back(value);
+  return given.empty() ? Value() : handing.pick(given);
+}
+
+/// The sum of the products of all elements of `value` with those of a weight.
+Value ProgramBuilder::drawProduct(Value value) {
+  std::string dims;
+  for (size_t dim = 0; dim < shapeOf(value).size(); ++dim)
+    dims += char('a' + dim);
+  Value factor = argument(floats(shapeOf(value)), graph::Kind::Parameter, "w" + std::to_string(names++));
+  return graph::EinsumOp::create(b, floats({}), value, factor, dims + "," + dims + "->");
+}
+
 Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
   int64_t count = dice.between(1, 3), bodies = count > 1 && dice.chance(options.manyLoops ? 60 : 30) ? 2 : 1;
   Scope *outer = scope;
@@ -255,6 +289,18 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
         if (Value slice = bodies == 1 ? dice.pick(inner.values) : Value(block->getArgument(1));
             fits(stackOf(count, slice)))
           collected.push_back(slice.getType()), yielded.push_back(slice);
+    // What the place of one that is handed on would have got is collected, or nobody would read it.
+    if (body == 0 && handing.chance(20))
+      if (size_t to = size_t(handing.below(int64_t(inits.size()))); fits(stackOf(count, yielded[to])))
+        if (Value given = drawHandedOn(to)) {
+          collected.push_back(given.getType()), yielded.push_back(yielded[to]);
+          yielded[to] = given;
+          // And a product of what the place got in the iteration before: in 16 bits it may be all rounding.
+          if (bodies == 1 && options.floats == RandomProgramOptions::Floats::F32) {
+            yielded.push_back(drawProduct(block->getArgument(unsigned(1 + to))));
+            collected.push_back(yielded.back().getType());
+          }
+        }
     for (Type type : body == 0 ? ArrayRef<Type>() : ArrayRef<Type>(collected))
       yielded.push_back(
           *llvm::find_if(llvm::reverse(inner.values), [&](Value value) { return value.getType() == type; }));

@@ -125,6 +125,8 @@ private:
   Value drawExperts(Value x); // RandomExperts.cpp
   Value drawRepeat();
   Value drawRepeatOver(mlir::ValueRange inits);
+  Value drawHandedOn(size_t to);
+  Value drawProduct(Value value);
   static Shape stackOf(int64_t count, Value slice);
   Value withSumOf(Value value, Value last);
   Value drawLayerSlice();
@@ -163,8 +165,8 @@ private:
 
   mlir::ImplicitLocOpBuilder b;
   Dice &dice;
-  /// Draw among what was added later, later still, and last: programs of a seed stay as they were otherwise.
-  Dice more, latest, newest;
+  /// Draw among what was added later, later still and so on: programs of a seed stay as they were otherwise.
+  Dice more, latest, newest, handing;
   RandomProgramOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp func;
