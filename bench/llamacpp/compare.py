@@ -6,7 +6,7 @@ KIND: F32, BF16, Q8_0, Q4_0, Q4_1, Q4_K_M of SmolLM2-135M (all are made of its Q
 Q8_0 (random_qwen3.py). llama.cpp is built for this CPU (build-peer) and takes the better of flash attention on and off in each
 pair; its caches are its own choice, float16. Ours are float16 too (bfloat16 with --dtype=bf16) unless --cache says another type.
 --dtype is of our executables: BF16 has bf16, all others float32 unless it is given. A line for each kind: medians of tokens/s, the
-median of the pairs' ratios, and the bytes that a step reads over its time, as a share of the read bandwidth of the run."""
+median of the pairs' ratios, and the bytes that a step reads over its time, as a share of the read bandwidth beside it (a median, too)."""
 import argparse
 import json
 import os
@@ -95,14 +95,15 @@ def main():
     os.makedirs(MODELS, exist_ok=True)
     for kind in arguments.kinds:
         path = compiled(kind, arguments)
-        pairs = [(ours(path, arguments), theirs(kind, arguments)) for _ in range(arguments.pairs)]
+        pairs = [(ours(path, arguments), theirs(kind, arguments), bandwidth(arguments.threads)) for _ in range(arguments.pairs)]
         words = []
         for which, name in enumerate(("prefill", "decode")):
             mine, other = (statistics.median(pair[side][which] for pair in pairs) for side in (0, 1))
             ratio = statistics.median(pair[0][which] / pair[1][which] for pair in pairs)
             words.append(f"{name} {mine:.1f} tokens/s, llama.cpp {other:.1f}, median ratio {ratio:.2f}")
         if kind != "experts":
-            words.append(f"{bytes_of_step(path, arguments) * mine / bandwidth(arguments.threads):.2f} of the read bandwidth")
+            share = statistics.median(bytes_of_step(path, arguments) * pair[0][1] / pair[2] for pair in pairs)
+            words.append(f"{share:.2f} of the read bandwidth")
         print(f"{kind}: " + "; ".join(words), flush=True)
 
 
