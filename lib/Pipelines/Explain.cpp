@@ -23,13 +23,16 @@ using namespace mlir;
 
 namespace tessera {
 namespace {
-/// What is asked otherwise: items of --shard, and shardings in the program that are left out.
+/// What is asked otherwise: items of --shard, and what is left out of the program and of --shard.
 struct Change {
   ShardItems items;
-  std::set<size_t> leftOut; ///< of writtenShardings
+  std::set<size_t> leftOut;                         ///< of writtenShardings
+  std::set<ShardItems::key_type> withoutItems = {}; ///< of those that were given
 
-  size_t size() const { return items.size() + leftOut.size(); }
-  bool operator<(const Change &o) const { return std::tie(items, leftOut) < std::tie(o.items, o.leftOut); }
+  size_t size() const { return items.size() + leftOut.size() + withoutItems.size(); }
+  bool operator<(const Change &o) const {
+    return std::tie(items, leftOut, withoutItems) < std::tie(o.items, o.leftOut, o.withoutItems);
+  }
 };
 
 /// A program to be sharded: value of --shard, and what is left out of the program.
@@ -159,7 +162,51 @@ private:
     return list;
   }
 
-  /// Where none of those does: what asks for a value whole, and so speaks of no axis; then all that is said.
+  /// Where none of those does: given items of --shard over the collective's axes, one by one, with all others
+  /// of their value, all of those, and all items; last with what the program says itself over these axes.
+  std::vector<Change> candidatesWithoutItems(const CollectiveExplanation &collective) const {
+    using Keys = std::set<ShardItems::key_type>;
+    const AxisList axes = subjects->axesOf(collective);
+    std::vector<Change> list;
+    std::map<std::string, Keys> ofValue;
+    std::set<std::string> nearValues;
+    for (const auto &[key, text] : subjects->givenItems()) {
+      ofValue[key.first].insert(key);
+      if (!ShardSubjects::uses(subjects->axesOf(text), axes))
+        continue;
+      list.push_back({{}, {}, {key}});
+      nearValues.insert(key.first);
+    }
+    std::vector<Keys> sets;
+    Keys near;
+    for (const std::string &value : nearValues) {
+      sets.push_back(ofValue[value]);
+      near.insert(ofValue[value].begin(), ofValue[value].end());
+    }
+    sets.push_back(near);
+    sets.push_back(givenKeys());
+    std::set<size_t> said;
+    for (auto [i, one] : llvm::enumerate(written))
+      if (one.sharding && ShardSubjects::uses(one.sharding.toSharding(mesh).usedAxes(), axes))
+        said.insert(i);
+    for (const std::string &value : nearValues) { // all but one: what all leave over may be no less
+      Keys most = near;
+      for (const ShardItems::key_type &key : ofValue[value])
+        most.erase(key);
+      sets.push_back(most);
+    }
+    for (const std::set<size_t> &leftOut : {std::set<size_t>(), said})
+      for (const Keys &keys : sets)
+        list.push_back({{}, leftOut, keys});
+    return list;
+  }
+
+  std::set<ShardItems::key_type> givenKeys() const {
+    auto keys = llvm::make_first_range(subjects->givenItems());
+    return {keys.begin(), keys.end()};
+  }
+
+  /// Nor those: what asks for a value whole, and so speaks of no axis; then all that is said.
   std::vector<Change> candidatesOfWholes() const {
     std::vector<Change> list;
     std::set<size_t> wholes, all;
@@ -174,10 +221,12 @@ private:
     }
     list.push_back({{}, wholes});
     list.push_back({{}, all});
+    list.push_back({{}, all, givenKeys()});
     return list;
   }
 
-  /// And where nobody could change anything: manual regions, one by one, and all with all that is said.
+  /// And where nobody could change anything: manual regions, one by one, and all with all that is said, here
+  /// and in --shard.
   std::vector<Change> candidatesOfRegions() const {
     std::vector<Change> list;
     std::set<size_t> regions, all;
@@ -192,6 +241,8 @@ private:
       return {};
     list.push_back({{}, regions});
     list.push_back({{}, all});
+    list.push_back({{}, regions, givenKeys()});
+    list.push_back({{}, all, givenKeys()});
     return list;
   }
 
@@ -231,9 +282,13 @@ private:
     size_t found = 0;
     int64_t runs = kMostWork / std::max<int64_t>(workOfRun, 1), left = runs - int64_t(outcomes.size());
     size_t most = outcomes.size() + size_t(std::max<int64_t>((left + kShareOfOne - 1) / kShareOfOne, 0));
+    bool mayChangeKind = false; // between the same ops, over the same axes
     auto consider = [&](const Change &change, const Outcome &outcome) {
+      auto stays = [&](const CollectiveExplanation &other) {
+        return same(other, collective) && (!mayChangeKind || other.kind == collective.kind);
+      };
       if (!outcome.works || (best && change.size() > bestChange.size()) ||
-          llvm::any_of(outcome.collectives, [&](const auto &other) { return same(other, collective); }) ||
+          llvm::any_of(outcome.collectives, stays) ||
           alike(outcome.collectives, collective) >= alike(base().collectives, collective))
         return;
       ++found;
@@ -261,15 +316,30 @@ private:
     };
     attemptAll(candidates(collective));
     if (!best)
+      attemptAll(candidatesWithoutItems(collective));
+    if (!best)
       attemptAll(candidatesOfWholes());
+    if (!best) {
+      mayChangeKind = true;
+      for (const Change &change : std::set<Change>(tried))
+        if (outcomes.count(askedBy(change)))
+          consider(change, whatIf(askedBy(change)));
+      mayChangeKind = false;
+    }
     // A region decides only where no flag does.
     if (!best && !collective.searchEnded)
       attemptAll(candidatesOfRegions());
     // Of many that are left out together some may stay.
     for (size_t i : std::set<size_t>(bestChange.leftOut))
-      if (bestChange.leftOut.size() > 1) {
+      if (bestChange.size() > 1) {
         Change fewer = bestChange;
         fewer.leftOut.erase(i);
+        attempt(fewer);
+      }
+    for (const ShardItems::key_type &key : std::set<ShardItems::key_type>(bestChange.withoutItems))
+      if (bestChange.size() > 1) {
+        Change fewer = bestChange;
+        fewer.withoutItems.erase(key);
         attempt(fewer);
       }
     if (collective.searchEnded && !best)
@@ -280,17 +350,26 @@ private:
     if (llvm::all_of(bestChange.leftOut, [&](size_t i) { return bool(written[i].sharding); }))
       return best;
     collective.decidedBy = std::move(best->leftOut);
+    for (const ShardItems::key_type &key : bestChange.withoutItems)
+      collective.decidedBy.push_back(
+          {"the item " + itemText(key, subjects->givenItems().at(key)) + " of --shard", "", ""});
     return std::nullopt;
   }
 
   Asked askedBy(const Change &change) const {
     ShardItems all = subjects->givenItems();
+    for (const ShardItems::key_type &key : change.withoutItems)
+      all.erase(key);
     for (const auto &[key, axes] : change.items)
       all[key] = axes;
-    return {change.items.empty() ? options.shard : itemsText(all), change.leftOut};
+    const bool isAsGiven = change.items.empty() && change.withoutItems.empty();
+    return {isAsGiven ? options.shard : itemsText(all), change.leftOut};
   }
   Suggestion suggestion(const Change &change, const Outcome &outcome) const {
-    Suggestion made{itemsText(change.items), askedBy(change).first, {}, outcome.steps};
+    ShardItems without;
+    for (const ShardItems::key_type &key : change.withoutItems)
+      without[key] = subjects->givenItems().at(key);
+    Suggestion made{itemsText(change.items), itemsText(without), askedBy(change).first, {}, outcome.steps};
     for (size_t i : change.leftOut)
       made.leftOut.push_back(
           {written[i].what, written[i].where,

@@ -58,8 +58,13 @@ static std::string saidText(const SaidSharding &said) {
 
 std::string changeText(const Suggestion &suggestion) {
   std::string text;
-  if (!suggestion.items.empty())
-    text = "--shard=" + suggestion.shard + " (new: " + suggestion.items + ")";
+  if (!suggestion.items.empty() || !suggestion.without.empty()) {
+    text = suggestion.shard.empty() ? "no --shard" : "--shard=" + suggestion.shard;
+    text += suggestion.items.empty() ? " (" : " (new: " + suggestion.items;
+    if (!suggestion.without.empty())
+      text += (suggestion.items.empty() ? "without: " : "; without: ") + suggestion.without;
+    text += ")";
+  }
   for (const SaidSharding &said : suggestion.leftOut)
     text += (text.empty()                           ? "leaving out "
              : &said == &suggestion.leftOut.front() ? ", leaving out "
@@ -172,6 +177,7 @@ static llvm::json::Array json(const std::vector<SaidSharding> &list) {
 
 static llvm::json::Value json(const Suggestion &suggestion) {
   return llvm::json::Object{{"items", suggestion.items},
+                            {"without", suggestion.without},
                             {"shard", suggestion.shard},
                             {"left_out", json(suggestion.leftOut)},
                             {"after", json(suggestion.after)}};

@@ -70,12 +70,8 @@ void ShardSubjects::collect(ModuleOp spmd) {
       add(op.getName(), stepNames.names(op.getResult()), std::nullopt);
   });
   for (auto &[key, subject] : subjects) // what was asked of a named value
-    if (auto item = given.find(key); item != given.end() && subject.axes.empty() && item->second != "-") {
-      std::string error;
-      auto parsed = dist::parseShardSpec("x=" + item->second, mesh, error);
-      if (parsed && !parsed->empty())
-        subject.axes = parsed->front().axes;
-    }
+    if (auto item = given.find(key); item != given.end() && subject.axes.empty())
+      subject.axes = axesOf(item->second);
 }
 
 bool ShardSubjects::uses(ArrayRef<AxisRef> axes, ArrayRef<AxisRef> wanted) {
@@ -91,11 +87,16 @@ AxisList ShardSubjects::without(ArrayRef<AxisRef> axes, ArrayRef<AxisRef> taken)
   return rest;
 }
 
+AxisList ShardSubjects::axesOf(StringRef text) const {
+  std::string error;
+  auto parsed = dist::parseShardSpec("x=" + text.str(), mesh, error);
+  return parsed && !parsed->empty() ? AxisList(parsed->front().axes) : AxisList();
+}
+
 AxisList ShardSubjects::axesOf(const CollectiveExplanation &collective) const {
   AxisList axes;
   for (const std::string &text : collective.axes)
-    if (std::string error; auto parsed = dist::parseShardSpec("x=" + text, mesh, error))
-      axes.append(parsed->front().axes);
+    axes.append(axesOf(text));
   if (axes.empty())
     for (int i = 0; i < int(mesh.axes.size()); ++i)
       axes.push_back(wholeAxis(mesh, i));

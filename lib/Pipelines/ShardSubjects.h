@@ -22,6 +22,8 @@ public:
   ShardSubjects(mlir::ModuleOp step, mlir::ModuleOp spmd, const Mesh &mesh, llvm::StringRef shard);
 
   const ShardItems &givenItems() const { return given; }
+  /// Axes of an item's text: `x+y:(1)2`, `-`.
+  AxisList axesOf(llvm::StringRef text) const;
   /// `tp`, `tp:(1)2`: axes that a collective has by their names; of none all of the mesh.
   AxisList axesOf(const CollectiveExplanation &collective) const;
   static bool uses(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<AxisRef> wanted);

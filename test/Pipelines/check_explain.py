@@ -128,12 +128,14 @@ def check(opt, file, mesh, shard):
         assert int(re.search(r"times a step: (\d+) bytes", paragraph)[1]) == sent, f"{sent} bytes are sent\n{paragraph}"
         assert re.search(r"between: \S.* and \S|within: \S", paragraph) and re.search(r"disagree on: \w", paragraph), paragraph
         change = re.search(r"removed by: (.*)", paragraph)[1]
-        flag, said = re.match(r"--shard=(\S+) \(new: \S+\)", change), SAID.findall(change)
+        flag = re.match(r"(?:--shard=(\S+)|no --shard) \((?:new: \S+?)?(?:; )?(?:without: \S+)?\)", change)
+        said = SAID.findall(change)
         assert flag or said, f"{file} {options}: no change is suggested\n{paragraph}"
         program = open(file).read()
         for one in sorted(said, key=lambda one: (-int(one[2]), -int(one[3]))):
             program = without(program, *one)
-        given = " ".join([f"mesh={mesh}"] * (mesh != "-") + [f"shard={flag[1] if flag else shard}"] * bool(flag or shard))
+        suggested = (flag[1] or "") if flag else shard
+        given = " ".join([f"mesh={mesh}"] * (mesh != "-") + [f"shard={suggested}"] * bool(suggested))
         after = collectives(run(*opt, "-", f"--tessera-shard={given}", text=program).stdout)
         count = lambda program: sum(c[:2] == (kind, axes) for c in program)
         assert count(after) < count(before), f"{change} does not remove it\n{paragraph}"

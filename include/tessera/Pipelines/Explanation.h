@@ -46,7 +46,8 @@ struct SaidSharding {
 
 /// A change of --shard, or of what the program says itself, and the whole program with it.
 struct Suggestion {
-  std::string items;                 ///< what changes: `ffn=-`; empty: --shard stays
+  std::string items;                 ///< what is new or changes: `ffn=-`; may be empty
+  std::string without;               ///< given items that go: `ffn=tp`; may be empty
   std::string shard;                 ///< value of --shard to give in place of the present one
   std::vector<SaidSharding> leftOut; ///< to be taken out of the program; empty: it stays
   std::vector<StepTotals> after;     ///< same functions as Explanation::steps

@@ -45,8 +45,9 @@ void addExplanation(Program &program, const Explanation &explanation) {
       continue;
     found->ends = endsText(explained);
     if (explained.remove) {
-      found->flag = explained.remove->leftOut.empty() ? "--shard=" + explained.remove->shard
-                                                      : changeText(*explained.remove);
+      const Suggestion &remove = *explained.remove;
+      const bool isFlag = remove.leftOut.empty() && !remove.shard.empty();
+      found->flag = isFlag ? "--shard=" + remove.shard : changeText(remove);
       found->price = priceText(explanation, *explained.remove);
     }
     next = std::next(found);
