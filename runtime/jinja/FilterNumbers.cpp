@@ -109,7 +109,8 @@ Value round(Interpreter &, const Value &self, Arguments &arguments) {
     return Value::real(std::strtod(digits, nullptr));
   }
   double scale = std::pow(10.0, double(precision)), scaled = self.real() * scale;
-  return Value::real((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
+  // Python's are integers, of which there is one 0.
+  return Value::real(((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0) / scale);
 }
 
 const NamedBuiltin table[] = {{"int", toInteger}, {"float", toFloat}, {"abs", absolute}, {"round", round}};
