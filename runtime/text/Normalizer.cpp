@@ -68,11 +68,8 @@ void Normalizer::addReplace(std::unique_ptr<Regex> pattern, std::string content)
 
 void Normalizer::addCharsmap(Charsmap map, std::unique_ptr<Regex> graphemes) {
   std::shared_ptr<Regex> shared = std::move(graphemes);
-  add([map = std::move(map), shared](std::string_view text, size_t most,
-                                     bool &losesFront) -> Result<std::string> {
-    if (!text.empty())
-      if (std::optional<Charsmap::Rule> rule = map.shortest(text))
-        losesFront |= rule->replacement.empty();
+  // What a rule drops at the front counts as there still: Hugging Face gives its place to what follows.
+  add([map = std::move(map), shared](std::string_view text, size_t most, bool &) -> Result<std::string> {
     return map.replaceGraphemes(text, *shared, most);
   });
 }

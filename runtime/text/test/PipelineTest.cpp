@@ -3,6 +3,7 @@
 #include "TestFiles.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -53,6 +54,29 @@ TEST(Pipeline, EveryComponentDoesWhatHuggingFacesDoes) {
   for (size_t i = 0; i < seen.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       EXPECT_NE(seen[i], seen[j]) << all["cases"][i]["name"] << " and " << all["cases"][j]["name"];
+}
+
+// The first piece gets a blank in front where the text's own front is still there. What Precompiled drops
+// there leaves its place to what follows; what Strip takes away is gone.
+TEST(Pipeline, TheFrontThatPrecompiledDropsIsNotLost) {
+  json all = inputs("tokenizer_pipelines.json");
+  auto found = std::find_if(all["cases"].begin(), all["cases"].end(),
+                            [](const json &one) { return one["name"] == "precompiled"; });
+  ASSERT_NE(found, all["cases"].end());
+  json definition = all["vocabularies"]["unigram"];
+  definition.update((*found)["parts"]);
+  definition["pre_tokenizer"] = {
+      {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "first"}, {"split", false}};
+  const json map = definition["normalizer"]["normalizers"][0];
+  auto ids = [&](const json &normalizer, const char *text) {
+    definition["normalizer"] = normalizer;
+    auto tokenizer = Tokenizer::fromJson(definition.dump(), "cases");
+    EXPECT_TRUE(tokenizer) << tokenizer.failure().message();
+    return *(*tokenizer)->encode(text);
+  };
+  EXPECT_EQ(ids(map, "\u200bword"), ids(map, "word"));
+  const json strip = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", false}};
+  EXPECT_NE(ids(strip, " word"), ids(strip, "word"));
 }
 
 TEST(Pipeline, SentencePiecesOwnFiles) {
