@@ -151,8 +151,10 @@ int main(int argc, char **argv) {
       ids.push_back(int32_t(id));
       at = *end ? end + 1 : end;
     }
-    if (!ids.empty())
-      std::printf("%s\n", (*tokenizer)->decode(ids).c_str());
+    if (!ids.empty()) {
+      const std::string decoded = (*tokenizer)->decode(ids) + "\n"; // which may hold a NUL
+      std::fwrite(decoded.data(), 1, decoded.size(), stdout);
+    }
     return 0;
   }
 
