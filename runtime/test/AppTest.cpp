@@ -204,6 +204,10 @@ TEST(Generate, RefusesBadInput) {
   expectError(run + " generate --tokens=99999999999" + with, "is no token id");
   expectError(run + " generate --tokens=1 --max-new-tokens=32" + with, "do not fit");
   expectError(run + " generate --tokens=1 --tokens=1,2,3,4 --max-new-tokens=29" + with, "prompt 2");
+  std::string full = "1"; // as many as the context has, and no word of an answer's length
+  for (int i = 1; i < 32; ++i)
+    full += ",1";
+  expectError(run + " generate --tokens=" + full + with, "32 prompt tokens do not fit");
   expectError(run + " generate --max-new-tokens=x --tokens=1" + with, "no integer");
   expectError(run + " generate --max-new-tokens=-1 --tokens=1" + with, "out of range");
   expectError(run + " generate --temperature=hot --tokens=1" + with, "no number");

@@ -110,6 +110,9 @@ halt = sorted(set(long["tokens"]), key=long["tokens"].index)[3]
 write("tokenizer.json", {**tokenizer, "added_tokens": [*tokenizer["added_tokens"], {"id": halt, "content": "<halt>", "special": True, "normalized": False}]})
 cut = long["tokens"][:long["tokens"].index(halt) + 1]
 for words, said, wanted in ((["--chat", "--prompt=Hi there", "--stop=<halt>"], {}, ("stop", cut)), (["--chat", "--prompt=Hi there"], {"eos_token": "<halt>"}, ("end", cut)),
+                            # Of several tokens: neither is one that ends an answer.
+                            (["--chat", "--prompt=Hi there", "--stop=<halt>zq"], {}, ("length", long["tokens"])),
+                            (["--chat", "--prompt=Hi there"], {"eos_token": "<halt>zq"}, ("length", long["tokens"])),
                             (["--prompt=(user) Hi there\n(assistant)"], {"eos_token": "<halt>"}, ("length", long["tokens"]))):
     write("tokenizer_config.json", {"bos_token": bos["content"], "chat_template": TEMPLATE, **said})
     got = answer("--max-new-tokens=24", *words)

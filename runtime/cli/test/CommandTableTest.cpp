@@ -58,7 +58,23 @@ TEST(CommandTable, EveryShellHearsOfEveryFlag) {
   EXPECT_FALSE(completionScript(twoCommands, "tcsh"));
 }
 
+TEST(CommandTable, ValuesThatAreFilesOrFoldersCompletePaths) {
+  ProgramText program = {"t", "", {{"run", "", "", {}, {}}}};
+  for (const char *value : {"FILE.json", "DIR", "PATH", "OUT", "LOG", "MODEL", "NAME"})
+    program.commands[0].flags.push_back({std::string("--") + value, value, "help"});
+  const std::string bash = *completionScript(program, "bash"), zsh = *completionScript(program, "zsh"),
+                    fish = *completionScript(program, "fish");
+  EXPECT_TRUE(has(bash, "paths=' --FILE.json --DIR --PATH --OUT --LOG --MODEL '")) << bash;
+  for (const FlagText &flag : program.commands[0].flags) {
+    const bool isPath = flag.value != "NAME";
+    EXPECT_EQ(has(zsh, ":" + flag.value + ":_files'"), isPath) << zsh;
+    EXPECT_EQ(has(fish, " -l " + flag.value + " -r -F"), isPath) << fish;
+  }
+}
+
 TEST(CommandTable, SlipsOfTheFingerHaveANeighbour) {
   EXPECT_EQ(nearestOf("--colr", {"--help", "--colour"}), "--colour");
   EXPECT_EQ(nearestOf("--frobnicate", {"--help", "--colour"}), "");
+  EXPECT_EQ(nearestOf("chut", {"chat"}), "chat");
+  EXPECT_EQ(nearestOf("chxx", {"chat"}), ""); // half of it is another word
 }

@@ -126,6 +126,21 @@ TEST(Narrow, MadeUpBlocksAreTheNearestCodes) {
   }
 }
 
+// All that a block of MXFP4 can hold, whatever its scale, comes back as it is: the largest too.
+TEST(Narrow, MadeUpMxfp4HoldsWhatItCan) {
+  for (float scale : {1.0f, 0x1p-9f, 0x1p20f}) {
+    std::vector<float> x, back(32);
+    for (int i = 0; i < 4; ++i)
+      for (float value : {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f})
+        x.push_back(i % 2 ? -value * scale : value * scale);
+    std::vector<uint8_t> block(size_t(bytesOf(DType::MXFP4, 32)));
+    traits(DType::MXFP4).narrow(x.data(), 32, block.data());
+    dequantize(DType::MXFP4, block.data(), 32, back.data());
+    for (size_t i = 0; i < 32; ++i)
+      EXPECT_EQ(back[i], x[i]) << i;
+  }
+}
+
 // What the package `gguf` makes of the same blocks (test/Inputs/make_blocks.py).
 TEST(Dequantize, BlocksOfEveryTypeAreWhatAnotherReaderSees) {
   auto file = ModelFile::open(TESSERA_BLOCKS);

@@ -255,6 +255,9 @@ TEST_F(Quantized, WhatDoesNotFitIsSaidInOneLine) {
   set("w.g_idx", 3, int32_t(1));
   expectFailure("w.g_idx): input 3 is not in its group");
   makeInt4(false, 1);
+  set("w.g_idx", in - 1, int32_t(0)); // of the last group
+  expectFailure("w.g_idx): input " + std::to_string(in - 1) + " is not in its group");
+  makeInt4(false, 1);
   parts.erase("w.scales");
   expectFailure("w.scales): it is missing");
   makeInt4(false, 1);

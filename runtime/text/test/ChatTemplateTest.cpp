@@ -49,6 +49,9 @@ TEST_F(Chat, ArgumentsAreSeenByName) {
   conversation.arguments = {{"style", templateArgument("[1, true]")}, {"bos_token", templateArgument("<b>")}};
   conversation.addGenerationPrompt = false;
   EXPECT_EQ(render(load(), conversation), "<b><user>HiTrue[1, True]");
+  // Of the tokenizer's own tokens it is the argument that counts.
+  write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "</s>"})");
+  EXPECT_EQ(render(load(), conversation), "<b><user>Hi</s>True[1, True]");
   conversation.arguments = {{"messages", 1}};
   EXPECT_TRUE(render(load(), conversation).find("'messages' is no argument of a template") !=
               std::string::npos);

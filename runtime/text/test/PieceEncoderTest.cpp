@@ -80,3 +80,16 @@ TEST(Unigram, UnknownCharactersCostMoreThanAnyToken) {
   model.setUnknown(9);
   EXPECT_EQ(encode(model, "xyaz"), (Ids{9, 0, 9}));
 }
+
+// It costs 10 more than the rarest token: what two tokens spell goes before it, though the rest would cost
+// less.
+TEST(Unigram, AnUnknownCharacterCostsMoreThanTheRarestToken) {
+  Unigram model;
+  model.add("xa", 0, -8);
+  model.add("a", 1, -5);
+  model.add("b", 2, -3);
+  model.add("ab", 3, -1);
+  model.setUnknown(9);
+  EXPECT_EQ(encode(model, "xab"), (Ids{0, 2})); // -11, and -8 - 10 - 1 with an unknown x
+  EXPECT_EQ(encode(model, "yab"), (Ids{9, 3}));
+}

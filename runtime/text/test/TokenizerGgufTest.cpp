@@ -72,7 +72,8 @@ TEST_F(TokenizerGguf, TheNameOfTheSplitDecidesWhereTextIsCut) {
   EXPECT_EQ(ids(parts, "a1"), (Ids{0, 2})); // letters and numbers are cut apart
   parts.tokens = {"a", "b", "1", "\xC4\xA0", "ab", "11", "<s>", "[PAD7]"}, parts.merges = {"1 1"};
   EXPECT_EQ(ids(parts, "11"), Ids{5});
-  for (const char *pre : {"smollm", "starcoder", "qwen2", "tekken"}) { // digits one by one
+  for (const char *pre : {"smollm", "starcoder", "qwen2", "tekken", "command-r", "stablelm2", "qwen35",
+                          "deepseek-coder"}) { // digits one by one
     parts.pre = pre;
     EXPECT_EQ(ids(parts, "11"), (Ids{2, 2})) << pre;
   }
@@ -80,6 +81,20 @@ TEST_F(TokenizerGguf, TheNameOfTheSplitDecidesWhereTextIsCut) {
   EXPECT_EQ(ids(parts, "11"), Ids{5});
   parts.pre = "brand-new";
   expectRefused(parts, "the split \"brand-new\" (tokenizer.ggml.pre) is not known");
+}
+
+// "aba" is a token that no merges make: "ba" goes first, and "a" is left.
+TEST_F(TokenizerGguf, WordsThatAreTokensStayWholeWhereTheSplitSaysSo) {
+  Parts parts;
+  parts.tokens[3] = "ba", parts.tokens[5] = "aba", parts.merges = {"b a", "ab a"};
+  for (const char *pre : {"tekken", "llama-bpe"}) {
+    parts.pre = pre;
+    EXPECT_EQ(ids(parts, "aba"), Ids{5}) << pre;
+  }
+  for (const char *pre : {"gpt-2", "qwen2"}) {
+    parts.pre = pre;
+    EXPECT_EQ(ids(parts, "aba"), (Ids{0, 3})) << pre;
+  }
 }
 
 // "e" and U+0301 are U+00E9, whose two bytes are merged, where the model's own tokenizer composes texts.
@@ -230,7 +245,33 @@ TEST_F(TokenizerGgufPieces, BytesStandForWhatHasNoToken) {
 TEST_F(TokenizerGgufPieces, ExtraSpacesGoWhereTheFileSaysSo) {
   auto t5 = load("t5", GgufBytes().value("tokenizer.ggml.remove_extra_whitespaces", 7, raw(uint8_t(1))));
   EXPECT_EQ(ids(t5, "  a   a "), (Ids{blankA, blankA}));
+  EXPECT_EQ(ids(t5, "a \xE2\x96\x81"),
+            Ids{blankA}); // also where a text spells a blank as the vocabulary does
   EXPECT_EQ(ids(load("t5", {}), "a  a"), (Ids{blankA, blank, blankA}));
+}
+
+// As llama.cpp reads such files: an end token behind every text, and <unk> behind <pad> and </s>.
+TEST_F(TokenizerGgufPieces, OfT5WhatTheFileDoesNotSayIsTheFamilys) {
+  GgufBytes end = GgufBytes().value("tokenizer.ggml.eos_token_id", 4, raw(uint32_t(1)));
+  EXPECT_EQ(ids(load("t5", end), "a"), (Ids{blankA, 1}));
+  EXPECT_EQ(ids(load("llama", end), "a"), (Ids{1, blankA})); // begins with one, and ends with none
+  end.value("tokenizer.ggml.add_eos_token", 7, raw(uint8_t(0)));
+  EXPECT_EQ(ids(load("t5", end), "a"), Ids{blankA});
+
+  std::string texts = raw(uint32_t(8)) + raw(uint64_t(4)), types = raw(uint32_t(5)) + raw(uint64_t(4)),
+              scores = raw(uint32_t(6)) + raw(uint64_t(4));
+  for (const char *text : {"<pad>", "</s>", "<unk>", "\xE2\x96\x81"})
+    texts += GgufBytes::text(text), scores += raw(-1.0f);
+  for (int32_t type : {3, 3, 2, 1})
+    types += raw(type);
+  GgufBytes small;
+  small.value("tokenizer.ggml.model", 8, GgufBytes::text("t5"))
+      .value("tokenizer.ggml.tokens", 9, texts)
+      .value("tokenizer.ggml.token_type", 9, types)
+      .value("tokenizer.ggml.scores", 9, scores);
+  auto model = io::ModelFile::open(write("t5.gguf", small.bytes()));
+  ASSERT_TRUE(model) << model.failure().message();
+  EXPECT_EQ(ids(Tokenizer::load(**model), "z"), (Ids{3, 2}));
 }
 
 TEST_F(TokenizerGgufPieces, TokensOfPhi3TakeTheSpaceBehindThem) {

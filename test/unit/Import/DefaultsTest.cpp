@@ -70,6 +70,21 @@ TEST(Defaults, OfConfigJsonAreThoseOfTransformers) {
   }
 }
 
+// Where windows are on, those of the layers from the 29th on.
+TEST(Defaults, QwensWindowLeavesTwentyEightLayersOut) {
+  MLIRContext context;
+  for (int layers : {28, 29}) {
+    TempModel directory(
+        decoderConfig("Qwen2ForCausalLM", "qwen2",
+                      {{"num_hidden_layers", layers}, {"use_sliding_window", true}, {"sliding_window", 7}}));
+    int sliding = 0;
+    importOrFail(context, directory.path(), {})->walk([&](graph::AttentionOp op) {
+      sliding += op.getWindow().has_value();
+    });
+    EXPECT_EQ(sliding, layers == 29);
+  }
+}
+
 // Shares of the chosen experts are those among all of them, unless the file says that they add up to 1.
 TEST(Defaults, SharesOfExpertsAreNotNormalized) {
   MLIRContext context;

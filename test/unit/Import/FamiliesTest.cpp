@@ -280,6 +280,10 @@ TEST_F(Families, TextOfAModelWithImagesHasSettingsOfItsOwn) {
   EXPECT_EQ(countParameters(*module), 3'880'263'168);
   EXPECT_EQ(windows(config), (std::vector<int64_t>{1024, 1024, 1024, 1024, 1024, 0}));
   json other = config;
+  other["text_config"]["tie_word_embeddings"] = true;
+  other["tie_word_embeddings"] = false; // of the whole, which counts
+  EXPECT_EQ(countParameters(*import(other)), 3'880'263'168 + 262208LL * 2560);
+  other = config;
   other["text_config"]["attn_logit_softcapping"] = -1.0;
   EXPECT_NE(failure(other).find("text_config, attn_logit_softcapping): is -1.0"), std::string::npos)
       << failure(other);
@@ -415,6 +419,9 @@ TEST_F(Families, LongropeHasTwoListsAndTheLongestSequenceChooses) {
   auto longOnes = rope(config, {1, 33}).first;
   ASSERT_EQ(shortOnes.size(), 3u); // 6 of 8 elements turn
   EXPECT_NEAR(factor, std::sqrt(1 + std::log(4.0) / std::log(32.0)), 1e-12);
+  json own = config;
+  own["rope_scaling"]["attention_factor"] = 1.25;
+  EXPECT_EQ(rope(own, {1, 32}).second, 1.25);
   for (int pair = 0; pair < 3; ++pair) {
     EXPECT_NEAR(shortOnes[pair], std::pow(10000.0, -pair / 3.0) / (1 << pair), 1e-7);
     EXPECT_NEAR(longOnes[pair], shortOnes[pair] / 8, 1e-8);

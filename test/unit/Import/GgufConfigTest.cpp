@@ -89,6 +89,21 @@ TEST_F(GgufConfig, Gpt2IsOfTheTanhFormWithBiases) {
   EXPECT_FALSE(c.rotary);
 }
 
+// What converters have not always written.
+TEST_F(GgufConfig, GptNeoxHasItsBlocksSideBySideUnlessTheFileSaysOtherwise) {
+  for (auto [key, size] : {std::pair("block_count", 3),
+                           {"embedding_length", 32},
+                           {"attention.head_count", 4},
+                           {"feed_forward_length", 80},
+                           {"context_length", 128}})
+    number(std::string("gptneox.") + key, uint32_t(size));
+  real("gptneox.attention.layer_norm_epsilon", 1e-5f);
+  EXPECT_TRUE(read(gptNeoxFamily()).parallelBlocks);
+  EXPECT_EQ(problem, "");
+  file.value("gptneox.use_parallel_residual", Bool, raw(uint8_t(0)));
+  EXPECT_FALSE(read(gptNeoxFamily()).parallelBlocks);
+}
+
 TEST_F(GgufConfig, KeyLengthIsTheSizeOfAHead) {
   number("llama.attention.key_length", 16);
   number("llama.attention.value_length", 16);
