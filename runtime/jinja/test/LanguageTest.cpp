@@ -118,6 +118,12 @@ TEST(Language, TheTemplateItselfMayRefuse) {
 
 TEST(Language, TheTimeIsTheOneGiven) { EXPECT_EQ(render("{{ strftime_now('%d %b %Y') }}"), "26 Nov 2025"); }
 
+TEST(Language, ACyclerThatIsResetBeginsAnew) {
+  EXPECT_EQ(render("{% set c = cycler(1, 2, 3) %}{{ c.next() }}{{ c.next() }}{{ c.reset() }}{{ c.current }}"
+                   "{{ c.next() }}{{ c.next() }}"),
+            "12None112");
+}
+
 TEST(Language, NamesThatAreReadAreKnown) {
   auto parsed = Template::parse("{% if enable_thinking %}{% endif %}", "t");
   ASSERT_TRUE(parsed);
