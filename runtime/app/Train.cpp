@@ -267,6 +267,7 @@ private:
     std::vector<PieceReader> readers = this->readers();
     checkpoint::SaveRequest request;
     request.place = place_;
+    request.begun = job_.place.step;
     for (size_t i = 0; i < readers.size(); ++i)
       request.files.push_back(
           {job_.files[i].name, &job_.files[i].params,

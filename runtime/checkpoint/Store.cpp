@@ -325,8 +325,12 @@ void Store::removeParts(const SaveRequest &request) {
 
 void Store::prune(const SaveRequest &request) {
   std::vector<int64_t> earlier, gone;
+  saved_.insert(request.place.step);
+  auto isOfAnother = [&](int64_t step) {
+    return step > request.place.step || (request.begun >= 0 && step > request.begun && !saved_.count(step));
+  };
   for (int64_t step : saves())
-    (step > request.place.step ? gone : earlier).push_back(step);
+    (isOfAnother(step) ? gone : earlier).push_back(step);
   if (int64_t(earlier.size()) > keep_)
     gone.insert(gone.end(), earlier.begin(), earlier.end() - keep_);
   // First the name: what is called step-N is whole.

@@ -165,6 +165,12 @@ def check_resume():
             same_bytes("whole/step-20", f"{save}/step-20")
         check_weights(path(f"{save}/step-20"), wanted, 2e-4, mesh)
         print(f"{mesh}: goes on")
+    # Saves behind the step that a run begins at are of the run that it does not follow.
+    run(first + ["train", *flags, f"--save={path('branch')}", "--save-every=5", "--keep=9"])
+    run(first + ["train", *flags, f"--resume={path('branch/step-10')}", f"--save={path('branch')}", "--keep=9"])
+    left = sorted(name for name in os.listdir(path("branch")) if name.startswith("step-"))
+    if left != ["step-10", "step-20", "step-5"]:
+        sys.exit(f"a run that began at step 10 left {left}")
     done = run(compiled(args.mesh[0], batch=4) + ["train", *flags, f"--resume={path('kept/step-10')}"], status=1)
     if "resume with the --batch that it was saved with" not in done.stderr:
         sys.exit(f"another batch: {done.stderr}")

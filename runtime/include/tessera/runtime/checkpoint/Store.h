@@ -8,6 +8,7 @@
 #include "tessera/runtime/io/ModelFile.h"
 
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -50,6 +51,9 @@ struct SaveRequest {
   TrainingPlace place;
   std::vector<StateFile> files;
   Texts texts; // rank 0's count
+  // The step that the run began at; saves of later ones are another run's unless this store wrote them. -1:
+  // not known, and what lies before this save stays.
+  int64_t begun = -1;
 };
 
 inline const char *const markName = "checkpoint.json";
@@ -81,8 +85,8 @@ public:
   // All ranks call it, and all return the same. A save is there once DIR's index names it, by one rename:
   // until then DIR loads as what it was. On failure it loads as what it was, too, and what was written is
   // removed; where an old save of the same step had changed places with the new one, it is the old one again.
-  // (Only if the disk fails after that rename the new one stays.) Saves beyond the last `keep`, and those of
-  // later steps, which a run left that this one does not follow, go after that.
+  // (Only if the disk fails after that rename the new one stays.) Saves beyond the last `keep` go after that,
+  // and those which a run left that this one does not follow: of later steps, and of steps behind `begun`.
   Status save(const SaveRequest &request, const runtime::Mesh &mesh, runtime::HostPlane &plane);
 
   // DIR and what it lies in, which the first save makes otherwise.
@@ -109,8 +113,9 @@ private:
   std::string folder_;
   int64_t keep_;
   FileSystem &files_;
-  bool isOurs_ = false;   // DIR: it was looked at
-  bool hadSaves_ = false; // DIR, before the save that goes on: when that fails DIR may be out of reach
+  std::set<int64_t> saved_; // steps; of rank 0
+  bool isOurs_ = false;     // DIR: it was looked at
+  bool hadSaves_ = false;   // DIR, before the save that goes on: when that fails DIR may be out of reach
   std::vector<std::pair<std::string, bool>> placed_; // names that changed, and whether they had been there
 };
 
