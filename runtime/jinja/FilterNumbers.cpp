@@ -109,7 +109,9 @@ Value round(Interpreter &, const Value &self, Arguments &arguments) {
     return Value::real(std::strtod(digits, nullptr));
   }
   double scale = std::pow(10.0, double(precision)), scaled = self.real() * scale;
-  // Python's are integers, of which there is one 0.
+  // Python makes an integer of it, of which there is one 0.
+  if (!std::isfinite(scaled))
+    fail("'round' cannot make an integer of a number that is not finite");
   return Value::real(((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0) / scale);
 }
 

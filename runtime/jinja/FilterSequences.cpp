@@ -96,7 +96,7 @@ Value reverse(Interpreter &in, const Value &self, Arguments &arguments) {
   Value all = elements(in.heap, self);
   Value turned = reversed(in.heap, all);
   if (self.is(Kind::Iterator)) // has no end to begin at: Python makes a list of it
-    return in.heap.sequence(turned.sequence().items);
+    return turned;
   if (!self.isString())
     return in.heap.iterator(turned.sequence().items, "list_reverseiterator");
   TextBuilder out(in.heap);
