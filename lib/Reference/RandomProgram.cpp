@@ -203,15 +203,15 @@ Value ProgramBuilder::drawRepeat() {
   return result;
 }
 
-/// What the body of a repeat is given in another place than `to`, of the type of the carried value there: a
-/// slice, perhaps of a stack of its own, or another carried value.
-Value ProgramBuilder::drawHandedOn(size_t to) {
+/// An argument of the body that may be yielded as carried value `to`, and is not it: a slice, perhaps of a
+/// stack made for it, or another carried value.
+Value ProgramBuilder::drawForPlace(size_t to) {
   Block *body = scope->body;
   auto type = cast<RankedTensorType>(body->getArgument(unsigned(1 + to)).getType());
   Shape stacked = stackOf(scope->layers, body->getArgument(unsigned(1 + to)));
-  if (handing.chance(40) && fits(stacked)) {
+  if (handing.chance(40)) {
     Value stack = argument(floats(stacked), graph::Kind::Input, "stack" + std::to_string(names++));
-    if (handing.chance(50)) { // infinite where padding is three and more
+    if (handing.chance(50)) { // exp(x^4): infinite for nearly all of poisoned padding, finite for inputs
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToEnd(scope->outer);
       Value square = graph::MulOp::create(b, stack.getType(), stack, stack);
@@ -289,13 +289,15 @@ Value ProgramBuilder::drawRepeatOver(ValueRange inits) {
         if (Value slice = bodies == 1 ? dice.pick(inner.values) : Value(block->getArgument(1));
             fits(stackOf(count, slice)))
           collected.push_back(slice.getType()), yielded.push_back(slice);
-    // What the place of one that is handed on would have got is collected, or nobody would read it.
+    // A carried value may be one that the body was given. What was to be yielded there is collected instead,
+    // or nobody would read it.
     if (body == 0 && handing.chance(20))
       if (size_t to = size_t(handing.below(int64_t(inits.size()))); fits(stackOf(count, yielded[to])))
-        if (Value given = drawHandedOn(to)) {
+        if (Value given = drawForPlace(to)) {
           collected.push_back(given.getType()), yielded.push_back(yielded[to]);
           yielded[to] = given;
-          // And a product of what the place got in the iteration before: in 16 bits it may be all rounding.
+          // So is a product of the carried value, which reads what came from the iteration before; in 16 bits
+          // such a sum may be all rounding.
           if (bodies == 1 && options.floats == RandomProgramOptions::Floats::F32) {
             yielded.push_back(drawProduct(block->getArgument(unsigned(1 + to))));
             collected.push_back(yielded.back().getType());

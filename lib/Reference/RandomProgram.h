@@ -125,7 +125,7 @@ private:
   Value drawExperts(Value x); // RandomExperts.cpp
   Value drawRepeat();
   Value drawRepeatOver(mlir::ValueRange inits);
-  Value drawHandedOn(size_t to);
+  Value drawForPlace(size_t to);
   Value drawProduct(Value value);
   static Shape stackOf(int64_t count, Value slice);
   Value withSumOf(Value value, Value last);
