@@ -27,7 +27,7 @@ FLAGS = {
 MESHES = ["tp=4", "dp=2,tp=2", "fsdp=8", "sp=2,tp=2", "cp=2,tp=2", "dp=2,fsdp=2,tp=3"]
 # Models that fill larger ones, and one of many axes.
 MORE = {"llama-405b": ["dp=64,fsdp=16,tp=16", "dp=8,fsdp=8,cp=4,tp=8"], "smollm2-135m-config": ["dp=2,fsdp=2,cp=2,sp=2,tp=2"]}
-REMARK = re.compile(r"block of (\S+) \((\d+) ops\): time (\S+) us, bound (\S+) us, gap (\S+) % to (?:the best of the options that ops were offered|all assignments of axes), searched (\d+) steps of \d+ reshards and (\d+) table entries")
+REMARK = re.compile(r"block of (\S+) \((\d+) ops\): time (\S+) us, bound (\S+) us, gap (\S+) % to (?:the best of the options that ops were offered|all assignments of axes that something lies over), searched (\d+) steps of \d+ reshards and (\d+) table entries")
 failed = False
 for model, flags in FLAGS.items():
     program = args.out + ".mlir"

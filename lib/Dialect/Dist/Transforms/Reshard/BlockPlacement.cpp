@@ -176,7 +176,7 @@ FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, Resh
                           "searched {6} steps of {7} reshards and {8} table entries",
                           parent->getName(), builder.ops.size(), decision.time * 1e6,
                           decision.lowerBound * 1e6, gap,
-                          decision.boundsAll ? "all assignments of axes"
+                          decision.boundsAll ? "all assignments of axes that something lies over"
                                              : "the best of the options that ops were offered",
                           work.reshardSteps, work.reshards, work.tableEntries));
     if (std::isfinite(settings.liveBytes))
