@@ -24,9 +24,7 @@ std::string ShardSubjects::classOf(const std::string &value) const {
 const std::string *ShardSubjects::largestItemFor(const std::string &value, const AxisRef &axis) const {
   for (const std::string &who : {value, classOf(value)}) {
     auto item = given.find({who, dist::kLargest.str()});
-    std::string error;
-    auto parsed = item == given.end() ? std::nullopt : dist::parseShardSpec("x=" + item->second, mesh, error);
-    if (parsed && !parsed->empty() && uses(axis, parsed->front().axes))
+    if (item != given.end() && uses(axis, axesOf(item->second)))
       return &givenText.at(item->first);
   }
   return nullptr;

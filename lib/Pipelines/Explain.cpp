@@ -1,8 +1,9 @@
 //===- Explain.cpp - What a sharded program is, and what flags would make it ===//
 //
 // Reads the rung spmd; the effect of a flag, or of a sharding less in the program, is read off another rung
-// spmd, which the pipeline makes so. Candidates come from the collective alone: which dimensions of which
-// arguments and named values lie over its axes, and which shardings of the program say so.
+// spmd, which the pipeline makes so. Candidates come from the collective: which dimensions of which arguments
+// and named values lie over its axes, and which shardings of the program and items of --shard say so; where
+// none of them removes it, from all that is said.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Pipelines/SpmdFacts.h"
@@ -26,8 +27,8 @@ namespace {
 /// What is asked otherwise: items of --shard, and what is left out of the program and of --shard.
 struct Change {
   ShardItems items;
-  std::set<size_t> leftOut;                         ///< of writtenShardings
-  std::set<ShardItems::key_type> withoutItems = {}; ///< of those that were given
+  std::set<size_t> leftOut;                 ///< of writtenShardings
+  std::set<ShardItemKey> withoutItems = {}; ///< of those that were given
 
   size_t size() const { return items.size() + leftOut.size() + withoutItems.size(); }
   bool operator<(const Change &o) const {
@@ -147,12 +148,9 @@ private:
     for (int i = 0; i < int(mesh.axes.size()); ++i)
       everything.push_back(wholeAxis(mesh, i));
     for (const AxisList &over : {axes, everything}) {
-      std::set<size_t> all;
-      for (auto [i, said] : llvm::enumerate(written))
-        if (said.sharding && ShardSubjects::uses(said.sharding.toSharding(mesh).usedAxes(), over)) {
-          list.push_back({{}, {i}});
-          all.insert(i);
-        }
+      const std::set<size_t> all = saidOver(over);
+      for (size_t i : all)
+        list.push_back({{}, {i}});
       if (all.size() > 1)
         list.push_back({{}, all});
       if (!all.empty())
@@ -162,51 +160,61 @@ private:
     return list;
   }
 
-  /// Where none of those does: given items of --shard over the collective's axes, one by one, with all others
-  /// of their value, all of those, and all items; last with what the program says itself over these axes.
+  /// Where none of those removes it: the program without given items of --shard, all together (of which some
+  /// may stay), those of all values that have one over the collective's axes, each such value's, and each
+  /// such item; then the same with what the program says itself over these axes.
   std::vector<Change> candidatesWithoutItems(const CollectiveExplanation &collective) const {
-    using Keys = std::set<ShardItems::key_type>;
+    using Keys = std::set<ShardItemKey>;
     const AxisList axes = subjects->axesOf(collective);
-    std::vector<Change> list;
     std::map<std::string, Keys> ofValue;
-    std::set<std::string> nearValues;
+    const Keys all = givenKeys();
+    Keys over;
     for (const auto &[key, text] : subjects->givenItems()) {
       ofValue[key.first].insert(key);
-      if (!ShardSubjects::uses(subjects->axesOf(text), axes))
-        continue;
-      list.push_back({{}, {}, {key}});
-      nearValues.insert(key.first);
+      if (ShardSubjects::uses(subjects->axesOf(text), axes))
+        over.insert(key);
     }
-    std::vector<Keys> sets;
-    Keys near;
-    for (const std::string &value : nearValues) {
+    std::set<std::string> values;
+    for (const ShardItemKey &key : over)
+      values.insert(key.first);
+    Keys ofValues;
+    for (const std::string &value : values)
+      ofValues.insert(ofValue[value].begin(), ofValue[value].end());
+    std::vector<Keys> sets = {all, ofValues};
+    for (const std::string &value : values)
       sets.push_back(ofValue[value]);
-      near.insert(ofValue[value].begin(), ofValue[value].end());
+    for (const ShardItemKey &key : over)
+      sets.push_back({key});
+    // Without any of them another collective of the kind may be there instead, which one of them prevents.
+    for (const std::string &value : values) {
+      Keys others;
+      llvm::copy_if(ofValues, std::inserter(others, others.end()),
+                    [&](const ShardItemKey &key) { return key.first != value; });
+      sets.push_back(std::move(others));
     }
-    sets.push_back(near);
-    sets.push_back(givenKeys());
-    std::set<size_t> said;
-    for (auto [i, one] : llvm::enumerate(written))
-      if (one.sharding && ShardSubjects::uses(one.sharding.toSharding(mesh).usedAxes(), axes))
-        said.insert(i);
-    for (const std::string &value : nearValues) { // all but one: what all leave over may be no less
-      Keys most = near;
-      for (const ShardItems::key_type &key : ofValue[value])
-        most.erase(key);
-      sets.push_back(most);
-    }
-    for (const std::set<size_t> &leftOut : {std::set<size_t>(), said})
+    std::vector<Change> list;
+    for (const std::set<size_t> &leftOut : {std::set<size_t>(), saidOver(axes)})
       for (const Keys &keys : sets)
         list.push_back({{}, leftOut, keys});
     return list;
   }
 
-  std::set<ShardItems::key_type> givenKeys() const {
+  /// Shardings in the program that use some of `axes`.
+  std::set<size_t> saidOver(const AxisList &axes) const {
+    std::set<size_t> found;
+    for (auto [i, said] : llvm::enumerate(written))
+      if (said.sharding && ShardSubjects::uses(said.sharding.toSharding(mesh).usedAxes(), axes))
+        found.insert(i);
+    return found;
+  }
+
+  std::set<ShardItemKey> givenKeys() const {
     auto keys = llvm::make_first_range(subjects->givenItems());
     return {keys.begin(), keys.end()};
   }
 
-  /// Nor those: what asks for a value whole, and so speaks of no axis; then all that is said.
+  /// Where none of those does either: what asks for a value whole, and so speaks of no axis; then all that is
+  /// said.
   std::vector<Change> candidatesOfWholes() const {
     std::vector<Change> list;
     std::set<size_t> wholes, all;
@@ -276,89 +284,132 @@ private:
   /// Of the changes that remove the collective, of those with fewest items, the one after which a step takes
   /// least time; the first of equal ones. Where no more runs are left, of what was tried for others, too.
   std::optional<Suggestion> suggest(CollectiveExplanation &collective) {
-    std::set<Change> tried;
+    Removal removal(*this, collective);
+    removal.attemptAll(candidates(collective));
+    if (!removal.best)
+      removal.considerKnown();
+    if (!removal.best)
+      removal.attemptAll(candidatesWithoutItems(collective));
+    if (!removal.best)
+      removal.attemptAll(candidatesOfWholes());
+    // Rather another collective in its place than none that goes.
+    if (!removal.best && !removal.ended) {
+      removal.mayBecomeOther = true;
+      removal.considerKnown();
+    }
+    // A region decides only where no flag does.
+    if (!removal.best && !removal.ended) {
+      removal.mayBecomeOther = false;
+      removal.attemptAll(candidatesOfRegions());
+    }
+    removal.shrink();
+    if (!removal.best)
+      removal.considerKnown();
+    collective.searchEnded = removal.ended && !removal.best;
+    if (removal.best && decidesByRegions(removal.bestChange)) {
+      collective.decidedBy = std::move(removal.best->leftOut);
+      collective.decidedByItems = std::move(removal.best->without);
+      return std::nullopt;
+    }
+    return std::move(removal.best);
+  }
+
+  bool decidesByRegions(const Change &change) const {
+    return llvm::any_of(change.leftOut, [&](size_t i) { return !written[i].sharding; });
+  }
+
+  /// The search for a change that removes one collective.
+  struct Removal {
+    Removal(Explainer &explainer, const CollectiveExplanation &collective)
+        : explainer(explainer), collective(collective) {
+      const int64_t runs = kMostWork / std::max<int64_t>(explainer.workOfRun, 1);
+      const int64_t left = runs - int64_t(explainer.outcomes.size());
+      most = explainer.outcomes.size() + size_t(std::max<int64_t>((left + kShareOfOne - 1) / kShareOfOne, 0));
+    }
+
+    void attemptAll(const std::vector<Change> &list) {
+      for (const Change &change : list)
+        if (found < kMostFound)
+          attempt(change);
+    }
+
+    /// What was tried for this collective or for others, but for what takes regions away.
+    void considerKnown() {
+      for (const Change &change : explainer.changes)
+        if (!explainer.decidesByRegions(change))
+          consider(change, explainer.whatIf(explainer.askedBy(change)));
+    }
+
+    /// Of much that goes together some may stay.
+    void shrink() {
+      for (size_t before = bestChange.size() + 1; best && bestChange.size() < before;) {
+        before = bestChange.size();
+        const Change whole = bestChange;
+        for (size_t i : whole.leftOut) {
+          Change fewer = bestChange;
+          if (fewer.leftOut.erase(i))
+            attempt(fewer);
+        }
+        for (const ShardItemKey &key : whole.withoutItems) {
+          Change fewer = bestChange;
+          if (fewer.withoutItems.erase(key))
+            attempt(fewer);
+        }
+      }
+    }
+
     std::optional<Suggestion> best;
     Change bestChange;
-    size_t found = 0;
-    int64_t runs = kMostWork / std::max<int64_t>(workOfRun, 1), left = runs - int64_t(outcomes.size());
-    size_t most = outcomes.size() + size_t(std::max<int64_t>((left + kShareOfOne - 1) / kShareOfOne, 0));
-    bool mayChangeKind = false; // between the same ops, over the same axes
-    auto consider = [&](const Change &change, const Outcome &outcome) {
-      auto stays = [&](const CollectiveExplanation &other) {
-        return same(other, collective) && (!mayChangeKind || other.kind == collective.kind);
-      };
+    bool ended = false;          ///< something was not tried, for no run was left
+    bool mayBecomeOther = false; ///< one of another kind may stand between the same ops, over the same axes
+
+  private:
+    void attempt(const Change &change) {
+      if (change.size() == 0 || (best && change.size() > bestChange.size()) || !tried.insert(change).second)
+        return;
+      const Asked asked = explainer.askedBy(change);
+      if (!explainer.outcomes.count(asked) && explainer.outcomes.size() >= most) {
+        ended = true;
+        return;
+      }
+      explainer.changes.insert(change);
+      consider(change, explainer.whatIf(asked));
+    }
+
+    void consider(const Change &change, const Outcome &outcome) {
+      const std::vector<CollectiveExplanation> &now = explainer.base().collectives;
       if (!outcome.works || (best && change.size() > bestChange.size()) ||
-          llvm::any_of(outcome.collectives, stays) ||
-          alike(outcome.collectives, collective) >= alike(base().collectives, collective))
+          alike(outcome.collectives, collective) >= alike(now, collective))
+        return;
+      std::string becomes;
+      for (const CollectiveExplanation &other : outcome.collectives) {
+        if (!same(other, collective))
+          continue;
+        if (other.kind == collective.kind)
+          return;
+        if (llvm::none_of(now, [&](const auto &one) { return same(one, other) && one.kind == other.kind; }))
+          becomes = other.kind;
+      }
+      if (!becomes.empty() && !mayBecomeOther)
         return;
       ++found;
       if (best && std::pair(change.size(), seconds(outcome.steps)) >=
                       std::pair(bestChange.size(), seconds(best->after)))
         return;
-      best = suggestion(change, outcome);
+      best = explainer.suggestion(change, outcome);
+      best->becomes = std::move(becomes);
       bestChange = change;
-    };
-    auto attempt = [&](const Change &change) {
-      if (change.size() == 0 || (best && change.size() > bestChange.size()) || !tried.insert(change).second)
-        return;
-      Asked asked = askedBy(change);
-      if (!outcomes.count(asked) && outcomes.size() >= most) {
-        collective.searchEnded = true;
-        return;
-      }
-      changes.insert(change);
-      consider(change, whatIf(asked));
-    };
-    auto attemptAll = [&](const std::vector<Change> &list) {
-      for (const Change &change : list)
-        if (found < kMostFound)
-          attempt(change);
-    };
-    attemptAll(candidates(collective));
-    if (!best)
-      attemptAll(candidatesWithoutItems(collective));
-    if (!best)
-      attemptAll(candidatesOfWholes());
-    if (!best) {
-      mayChangeKind = true;
-      for (const Change &change : std::set<Change>(tried))
-        if (outcomes.count(askedBy(change)))
-          consider(change, whatIf(askedBy(change)));
-      mayChangeKind = false;
     }
-    // A region decides only where no flag does.
-    if (!best && !collective.searchEnded)
-      attemptAll(candidatesOfRegions());
-    // Of many that are left out together some may stay.
-    for (size_t i : std::set<size_t>(bestChange.leftOut))
-      if (bestChange.size() > 1) {
-        Change fewer = bestChange;
-        fewer.leftOut.erase(i);
-        attempt(fewer);
-      }
-    for (const ShardItems::key_type &key : std::set<ShardItems::key_type>(bestChange.withoutItems))
-      if (bestChange.size() > 1) {
-        Change fewer = bestChange;
-        fewer.withoutItems.erase(key);
-        attempt(fewer);
-      }
-    if (collective.searchEnded && !best)
-      for (const Change &change : changes)
-        if (llvm::all_of(change.leftOut, [&](size_t i) { return bool(written[i].sharding); }))
-          consider(change, whatIf(askedBy(change)));
-    collective.searchEnded &= !best;
-    if (llvm::all_of(bestChange.leftOut, [&](size_t i) { return bool(written[i].sharding); }))
-      return best;
-    collective.decidedBy = std::move(best->leftOut);
-    for (const ShardItems::key_type &key : bestChange.withoutItems)
-      collective.decidedBy.push_back(
-          {"the item " + itemText(key, subjects->givenItems().at(key)) + " of --shard", "", ""});
-    return std::nullopt;
-  }
+
+    Explainer &explainer;
+    const CollectiveExplanation &collective;
+    std::set<Change> tried;
+    size_t found = 0, most = 0; ///< changes that remove it; runs until the last one that it may use
+  };
 
   Asked askedBy(const Change &change) const {
     ShardItems all = subjects->givenItems();
-    for (const ShardItems::key_type &key : change.withoutItems)
+    for (const ShardItemKey &key : change.withoutItems)
       all.erase(key);
     for (const auto &[key, axes] : change.items)
       all[key] = axes;
@@ -367,9 +418,10 @@ private:
   }
   Suggestion suggestion(const Change &change, const Outcome &outcome) const {
     ShardItems without;
-    for (const ShardItems::key_type &key : change.withoutItems)
+    for (const ShardItemKey &key : change.withoutItems)
       without[key] = subjects->givenItems().at(key);
-    Suggestion made{itemsText(change.items), itemsText(without), askedBy(change).first, {}, outcome.steps};
+    Suggestion made{
+        itemsText(change.items), itemsText(without), askedBy(change).first, {}, {}, outcome.steps};
     for (size_t i : change.leftOut)
       made.leftOut.push_back(
           {written[i].what, written[i].where,

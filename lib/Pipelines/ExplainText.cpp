@@ -58,19 +58,16 @@ static std::string saidText(const SaidSharding &said) {
 
 std::string changeText(const Suggestion &suggestion) {
   std::string text;
-  if (!suggestion.items.empty() || !suggestion.without.empty()) {
-    text = suggestion.shard.empty() ? "no --shard" : "--shard=" + suggestion.shard;
-    text += suggestion.items.empty() ? " (" : " (new: " + suggestion.items;
-    if (!suggestion.without.empty())
-      text += (suggestion.items.empty() ? "without: " : "; without: ") + suggestion.without;
-    text += ")";
-  }
+  if (!suggestion.items.empty() || !suggestion.without.empty()) // a change has one of them
+    text = (suggestion.shard.empty() ? "neither --shard nor --template" : "--shard=" + suggestion.shard) +
+           (suggestion.items.empty() ? " (without: " + suggestion.without : " (new: " + suggestion.items) +
+           ")";
   for (const SaidSharding &said : suggestion.leftOut)
     text += (text.empty()                           ? "leaving out "
              : &said == &suggestion.leftOut.front() ? ", leaving out "
                                                     : " and ") +
             saidText(said);
-  return text;
+  return suggestion.becomes.empty() ? text : text + "; then " + suggestion.becomes + " stands there";
 }
 
 std::string endsText(const CollectiveExplanation &c) {
@@ -102,7 +99,7 @@ static void print(const CollectiveExplanation &c, size_t number, const Explanati
     os << "  removed by: no change of --shard and no sharding less in the program: decided by ";
     for (const SaidSharding &said : c.decidedBy)
       os << (&said == &c.decidedBy.front() ? "" : " and ") << saidText(said);
-    os << "\n";
+    os << (c.decidedByItems.empty() ? "" : " and --shard=" + c.decidedByItems) << "\n";
     return;
   }
   if (!c.remove) {
@@ -176,11 +173,9 @@ static llvm::json::Array json(const std::vector<SaidSharding> &list) {
 }
 
 static llvm::json::Value json(const Suggestion &suggestion) {
-  return llvm::json::Object{{"items", suggestion.items},
-                            {"without", suggestion.without},
-                            {"shard", suggestion.shard},
-                            {"left_out", json(suggestion.leftOut)},
-                            {"after", json(suggestion.after)}};
+  return llvm::json::Object{{"items", suggestion.items},     {"without", suggestion.without},
+                            {"shard", suggestion.shard},     {"left_out", json(suggestion.leftOut)},
+                            {"becomes", suggestion.becomes}, {"after", json(suggestion.after)}};
 }
 
 static llvm::json::Value json(const dist::PaddingShare &share) {
@@ -231,6 +226,8 @@ llvm::json::Value toJson(const Explanation &explanation) {
       object["remove"] = json(*c.remove);
     if (!c.decidedBy.empty())
       object["decided_by"] = json(c.decidedBy);
+    if (!c.decidedByItems.empty())
+      object["decided_by_items"] = c.decidedByItems;
     collectives.push_back(std::move(object));
   }
   for (const TensorExplanation &t : explanation.tensors)

@@ -12,8 +12,9 @@
 
 namespace tessera {
 
-/// Items of --shard by what they address: value (empty: all) and dimension.
-using ShardItems = std::map<std::pair<std::string, std::string>, std::string>;
+/// What an item of --shard addresses: value (empty: all) and dimension.
+using ShardItemKey = std::pair<std::string, std::string>;
+using ShardItems = std::map<ShardItemKey, std::string>;
 
 /// The dimensions of arguments and named values, and which axes they lie over.
 class ShardSubjects {

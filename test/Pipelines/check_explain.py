@@ -128,7 +128,7 @@ def check(opt, file, mesh, shard):
         assert int(re.search(r"times a step: (\d+) bytes", paragraph)[1]) == sent, f"{sent} bytes are sent\n{paragraph}"
         assert re.search(r"between: \S.* and \S|within: \S", paragraph) and re.search(r"disagree on: \w", paragraph), paragraph
         change = re.search(r"removed by: (.*)", paragraph)[1]
-        flag = re.match(r"(?:--shard=(\S+)|no --shard) \((?:new: \S+?)?(?:; )?(?:without: \S+)?\)", change)
+        flag = re.match(r"(?:--shard=(\S+)|neither --shard nor --template) \((?:new|without): \S+\)", change)
         said = SAID.findall(change)
         assert flag or said, f"{file} {options}: no change is suggested\n{paragraph}"
         program = open(file).read()

@@ -1,8 +1,9 @@
-// Items of --shard that go: where no other axes of the dimension remove a collective, an explanation says which
-// given items stand behind it.
+// Two collectives that go together get one advice: what removes the first is remembered for the second, over whose
+// axes no item lies.
 // RUN: %python %S/check_explain.py %s - x0:d0=-,x0:d1=y:(2)2,x0:d2=x,x0:d3=- -- llm-opt | FileCheck %s
 
-// CHECK: all_gather over {y:(1)2}: {{.*}}(without: x0:d
+// CHECK: all_reduce over {x, y:(2)2}: --shard=x0:d0=-,x0:d1=y:(2)2,x0:d2=-,x0:d3=- (new: x0:d2=-) removes it
+// CHECK: all_gather over {y:(1)2}: --shard=x0:d0=-,x0:d1=y:(2)2,x0:d2=-,x0:d3=- (new: x0:d2=-) removes it
 dist.mesh @mesh = <["x"=3, "y"=4, "z"=1]>
 func.func @f(%x: tensor<8x6x4x7xf32> {graph.dims = ["d0", "d1", "d2", "d3"], graph.kind = #graph.kind<parameter>, graph.name = "x0"},
              %w: tensor<16xf32> {graph.dims = ["d0"], graph.kind = #graph.kind<parameter>, graph.name = "w1"}) -> (tensor<16xf32>, tensor<8xf32>) {

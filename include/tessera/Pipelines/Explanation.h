@@ -50,6 +50,7 @@ struct Suggestion {
   std::string without;               ///< given items that go: `ffn=tp`; may be empty
   std::string shard;                 ///< value of --shard to give in place of the present one
   std::vector<SaidSharding> leftOut; ///< to be taken out of the program; empty: it stays
+  std::string becomes;               ///< the collective that stands in its place then; empty: none
   std::vector<StepTotals> after;     ///< same functions as Explanation::steps
 };
 
@@ -79,8 +80,9 @@ struct CollectiveExplanation {
   double seconds = 0; ///< of one execution
   std::optional<Suggestion> remove;
   /// Where no change removes it: the manual regions, programs of pieces over their axes, for which it is
-  /// there, and what the program says besides that would have to go with them.
+  /// there, and what the program and items of --shard say besides that would have to go with them.
   std::vector<SaidSharding> decidedBy;
+  std::string decidedByItems;
   bool searchEnded = false; ///< no flag was found among those that were tried, and not all were
 };
 
@@ -129,7 +131,8 @@ std::string priceText(const Explanation &explanation, const Suggestion &suggesti
 /// `between: linear (down) [mlp.mlir:32:8] and add`; `within: softmax` where both ends are parts of one op
 /// that was written out.
 std::string endsText(const CollectiveExplanation &collective);
-/// What to do: `--shard=ffn=- (new: ffn=-)`, `leaving out [x/-] of argument a [f.mlir:3:5]`.
+/// What to do: `--shard=ffn=- (new: ffn=-)`, `--shard=heads=tp (without: ffn=tp)`, `leaving out [x/-] of
+/// argument a [f.mlir:3:5]`.
 std::string changeText(const Suggestion &suggestion);
 llvm::json::Value toJson(const Explanation &explanation);
 

@@ -46,7 +46,7 @@ void addExplanation(Program &program, const Explanation &explanation) {
     found->ends = endsText(explained);
     if (explained.remove) {
       const Suggestion &remove = *explained.remove;
-      const bool isFlag = remove.leftOut.empty() && !remove.shard.empty();
+      const bool isFlag = remove.leftOut.empty() && !remove.shard.empty() && remove.becomes.empty();
       found->flag = isFlag ? "--shard=" + remove.shard : changeText(remove);
       found->price = priceText(explanation, *explained.remove);
     }

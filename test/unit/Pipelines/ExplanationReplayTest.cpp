@@ -1,6 +1,8 @@
 // Explanations of random programs, replayed: the ops between which a collective is said to stand hand a value
 // from one to the other, what is said to have caused it makes it go when it is taken away, and what is
 // suggested sends the bytes that were predicted.
+#include "ChangedProgram.h"
+
 #include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Dist/IR/PropagationOps.h"
@@ -29,35 +31,12 @@ using namespace mlir;
 using namespace tessera;
 
 namespace {
-/// Numbers every op and argument by a line of a file that does not exist.
-void numberLines(ModuleOp module) {
-  unsigned line = 0;
-  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    op->setLoc(FileLineColLoc::get(op->getContext(), "p", ++line, 1));
-    for (Region &region : op->getRegions())
-      for (BlockArgument argument : region.getArguments())
-        argument.setLoc(FileLineColLoc::get(op->getContext(), "p", ++line, 1));
-  });
-}
-
-bool isAt(Location location, const std::string &where) {
-  auto file = dyn_cast<FileLineColLoc>(location);
-  return file && "p:" + std::to_string(file.getLine()) + ":1" == where;
-}
-
 /// One program of rung step, as its explanation sees it, and what can be asked of it.
 class Program {
 public:
   explicit Program(ModuleOp module) : module(module) {}
 
-  Operation *opAt(const std::string &where) const {
-    Operation *found = nullptr;
-    module->walk([&](Operation *op) {
-      if (isAt(op->getLoc(), where))
-        found = op;
-    });
-    return found;
-  }
+  Operation *opAt(const std::string &where) const { return tessera::opAt(module, where); }
 
   /// Whether what stands at `where` hands out `value`, past names, pins, barriers and groups, as explanations
   /// call it: an op's place, or an argument's. What a branch or a manual region gives is what it yields, too.
@@ -155,107 +134,6 @@ int64_t sumOf(const std::vector<StepTotals> &steps) {
   return bytes;
 }
 
-/// Changes how a region's operands or results are said to lie.
-void changeBoundary(dist::ManualComputationOp region, bool isOperand, size_t number,
-                    llvm::function_ref<void(Sharding &)> change) {
-  const Mesh mesh = dist::getMesh(region->getParentOfType<ModuleOp>()).getMesh().toMesh();
-  SmallVector<Attribute> list((isOperand ? *region.getInShardings() : *region.getOutShardings()).getValue());
-  Sharding sharding = cast<dist::ShardingAttr>(list[number]).toSharding(mesh);
-  change(sharding);
-  list[number] = dist::ShardingAttr::get(region.getContext(), "mesh", sharding, mesh);
-  auto changed = ArrayAttr::get(region.getContext(), list);
-  isOperand ? region.setInShardingsAttr(changed) : region.setOutShardingsAttr(changed);
-}
-
-dist::ManualComputationOp regionAt(ModuleOp step, const std::string &where) {
-  return dyn_cast_or_null<dist::ManualComputationOp>(Program(step).opAt(where));
-}
-
-/// Puts arguments in the place of what a region gives, which lie as their readers like.
-void replaceRegion(dist::ManualComputationOp region) {
-  auto function = region->getParentOfType<func::FuncOp>();
-  for (Value result : region.getResults()) {
-    const unsigned number = function.getNumArguments();
-    (void)function.insertArgument(number, result.getType(), DictionaryAttr(), region.getLoc());
-    function.setArgAttr(number, graph::kKindAttr,
-                        graph::KindAttr::get(region.getContext(), graph::Kind::Input));
-    result.replaceAllUsesWith(function.getArgument(number));
-  }
-  region.erase();
-}
-
-/// Takes what the explanation names out of the program; whether it was there.
-bool takeOut(ModuleOp step, const SaidSharding &said) {
-  StringRef what = said.what;
-  bool found = false;
-  if (what.starts_with("manual_computation over ")) {
-    dist::ManualComputationOp region = regionAt(step, said.where);
-    if (region)
-      replaceRegion(region);
-    return bool(region);
-  }
-  if (!what.starts_with("the pin of ") && what.consume_back(" of manual_computation")) {
-    auto [side, number] = what.split(' ');
-    dist::ManualComputationOp region = regionAt(step, said.where);
-    if (!region)
-      return false;
-    const Mesh mesh = dist::getMesh(step).getMesh().toMesh();
-    const AxisList manual = region.getManualAxes(mesh);
-    changeBoundary(region, side == "operand", size_t(std::stoul(number.str())), [&](Sharding &sharding) {
-      for (DimSharding &dim : sharding.dims) {
-        llvm::erase_if(dim.axes, [&](const AxisRef &axis) { return !llvm::is_contained(manual, axis); });
-        dim.open = true;
-      }
-    });
-    return true;
-  }
-  if (what.starts_with("the pin of ")) {
-    SmallVector<dist::ConstraintOp> pins;
-    step.walk([&](dist::ConstraintOp pin) {
-      if (isAt(pin.getLoc(), said.where))
-        pins.push_back(pin);
-    });
-    for (dist::ConstraintOp pin : pins) {
-      pin.getResult().replaceAllUsesWith(pin.getInput());
-      pin.erase();
-      found = true;
-    }
-    return found;
-  }
-  for (auto function : step.getOps<func::FuncOp>()) {
-    for (BlockArgument argument : function.getArguments())
-      if (what.starts_with("argument ") && isAt(argument.getLoc(), said.where) &&
-          function.getArgAttr(argument.getArgNumber(), dist::kShardingAttr)) {
-        function.removeArgAttr(argument.getArgNumber(), dist::kShardingAttr);
-        found = true;
-      }
-    if (!what.starts_with("result ") || !isAt(function.getLoc(), said.where))
-      continue;
-    for (unsigned i = 0; i < function.getNumResults(); ++i) {
-      auto name = function.getResultAttrOfType<StringAttr>(i, graph::kNameAttr);
-      if (what == "result " + (name ? name.getValue().str() : "number " + std::to_string(i)) &&
-          function.getResultAttr(i, dist::kShardingAttr)) {
-        function.removeResultAttr(i, StringAttr::get(step.getContext(), dist::kShardingAttr));
-        found = true;
-      }
-    }
-  }
-  return found;
-}
-
-/// Takes `the item w:d0=x of --shard` out of a value of --shard; whether it was there.
-bool withoutItem(std::string &shard, StringRef what) {
-  if (!what.consume_front("the item ") || !what.consume_back(" of --shard"))
-    return false;
-  SmallVector<StringRef> items;
-  StringRef(shard).split(items, ',');
-  const size_t before = items.size();
-  llvm::erase(items, what);
-  const bool found = items.size() < before;
-  shard = llvm::join(items, ",");
-  return found;
-}
-
 class Replay {
 public:
   Replay(ModuleOp step, const Explanation &explanation, uint64_t seed)
@@ -303,7 +181,7 @@ private:
 
   /// Without what is named the collective is gone, and as many bytes are sent as was said.
   void checkRemoval(const CollectiveExplanation &collective) {
-    // What else the way takes that the sum goes is removed as all others are.
+    // Only the sum itself is the region's doing; other collectives on its way are checked like any.
     if (StringRef(collective.why).starts_with("manual_computation yields") &&
         StringRef(collective.kind).contains("reduce"))
       return checkYielded(collective);
@@ -311,9 +189,12 @@ private:
     const bool isDecided = !collective.decidedBy.empty();
     ASSERT_NE(bool(collective.remove), isDecided);
     OwningOpRef<ModuleOp> copy = cast<ModuleOp>(step->clone());
-    std::string shard = isDecided ? explanation.shard : collective.remove->shard;
+    const std::string shard =
+        isDecided ? withoutItems(explanation.shard, collective.decidedByItems) : collective.remove->shard;
     for (const SaidSharding &said : isDecided ? collective.decidedBy : collective.remove->leftOut)
-      EXPECT_TRUE(takeOut(*copy, said) || withoutItem(shard, said.what)) << said.what << " " << said.where;
+      EXPECT_TRUE(takeOut(*copy, said)) << said.what << " " << said.where;
+    if (collective.remove && !collective.remove->becomes.empty())
+      checkBecomes(collective, *copy);
     ASSERT_TRUE(partition(*copy, shard));
     Counted after = count(*copy);
     const auto kind = std::make_pair(collective.kind, collective.axes);
@@ -321,6 +202,19 @@ private:
     EXPECT_EQ(before.bytes, sumOf(explanation.steps));
     if (collective.remove)
       EXPECT_EQ(after.bytes, sumOf(collective.remove->after)) << changeText(*collective.remove);
+  }
+
+  /// What is said to stand in its place does, in the changed program.
+  void checkBecomes(const CollectiveExplanation &collective, ModuleOp changed) {
+    ExplainOptions options = withoutSearch();
+    options.shard = collective.remove->shard;
+    Result<Explanation> explained = explainSharding(changed, options);
+    ASSERT_TRUE(explained);
+    EXPECT_TRUE(llvm::any_of(explained->collectives, [&](const CollectiveExplanation &other) {
+      return other.kind == collective.remove->becomes && other.axes == collective.axes &&
+             other.producer.where == collective.producer.where &&
+             other.consumer.where == collective.consumer.where;
+    })) << changeText(*collective.remove);
   }
 
   /// Where a region is said to yield terms of a sum: once it yields copies, nobody adds up.
@@ -383,34 +277,6 @@ private:
   Counted before;
 };
 
-/// Says with items of --shard what annotations say of arguments, which go: dimensions get names for that.
-std::string asItems(ModuleOp step) {
-  const Mesh mesh = dist::getMesh(step).getMesh().toMesh();
-  std::set<std::string> items;
-  for (auto function : step.getOps<func::FuncOp>())
-    for (BlockArgument argument : function.getArguments()) {
-      const unsigned i = argument.getArgNumber();
-      auto name = function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr);
-      SmallVector<std::string> dims;
-      for (int64_t d = 0; d < cast<RankedTensorType>(argument.getType()).getRank(); ++d)
-        dims.push_back("d" + std::to_string(d));
-      function.setArgAttr(i, graph::kDimsAttr,
-                          Builder(step.getContext()).getStrArrayAttr(llvm::to_vector_of<StringRef>(dims)));
-      auto said = function.getArgAttrOfType<dist::ShardingAttr>(i, dist::kShardingAttr);
-      if (!said || !name)
-        continue;
-      for (auto [d, dim] : llvm::enumerate(said.toSharding(mesh).dims)) {
-        std::string axes;
-        for (const AxisRef &axis : dim.axes)
-          axes += (axes.empty() ? "" : "+") + toString(axis, mesh);
-        if (!axes.empty() || !dim.open)
-          items.insert(name.str() + ":" + dims[d] + "=" + (axes.empty() ? "-" : axes));
-      }
-      function.removeArgAttr(i, dist::kShardingAttr);
-    }
-  return llvm::join(items, ",");
-}
-
 /// How many collectives of it were replayed; none if it has no explanation.
 int replay(ModuleOp module, const std::string &shard, uint64_t seed) {
   ExplainOptions options;
@@ -419,23 +285,58 @@ int replay(ModuleOp module, const std::string &shard, uint64_t seed) {
   return explained ? Replay(module, *explained, seed).run() : 0;
 }
 
+/// The program of a seed as it is when nothing is left to fold, every line numbered.
+OwningOpRef<ModuleOp> drawn(MLIRContext &context, uint64_t seed) {
+  OwningOpRef<ModuleOp> module = randomProgram(context, seed);
+  PassManager pm(&context); // what compiling folds is gone from the start, and equal ops are one
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  EXPECT_TRUE(succeeded(pm.run(*module)));
+  numberLines(*module);
+  return module;
+}
+
+/// Programs in which items of --shard have to go, with what the program says or with regions; and in which
+/// one collective gives way to another.
+TEST(ExplanationReplay, OfProgramsWhoseItemsGo) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<func::FuncDialect, graph::GraphDialect, dist::DistDialect>();
+  int without = 0, withRegions = 0, becoming = 0;
+  for (uint64_t seed : {128, 170, 194}) {
+    OwningOpRef<ModuleOp> module = drawn(context, seed);
+    ExplainOptions options;
+    options.shard = asItems(*module);
+    Result<Explanation> explained = explainSharding(*module, options);
+    ASSERT_TRUE(explained);
+    Replay(*module, *explained, seed).run();
+    for (const CollectiveExplanation &collective : explained->collectives) {
+      withRegions += !collective.decidedByItems.empty();
+      if (!collective.remove)
+        continue;
+      const Suggestion &remove = *collective.remove;
+      without += !remove.without.empty();
+      becoming += !remove.becomes.empty();
+    }
+  }
+  std::cout << without << " by items that go, " << withRegions << " by regions with such items, " << becoming
+            << " give way to another\n";
+  EXPECT_GT(without, 0);
+  EXPECT_GT(withRegions, 0);
+  EXPECT_GT(becoming, 0);
+}
+
 TEST(ExplanationReplay, OfRandomPrograms) {
-  const char *full = std::getenv("TESSERA_FULL"), *drawn = std::getenv("TESSERA_SEED");
+  const char *full = std::getenv("TESSERA_FULL"), *chosen = std::getenv("TESSERA_SEED");
   const bool isFull = full && StringRef(full) == "1";
   const int programs = isFull ? 300 : 30;
   // 300 programs have seeds 1 to 300 and a few more; a sample begins somewhere among them: the
   // default one where bundles of bundles are cut, which the one before it has not.
-  uint64_t seed = isFull ? 1 : 1 + 30 * ((std::strtoull(drawn ? drawn : "1", nullptr, 10) + 1) % 10);
+  uint64_t seed = isFull ? 1 : 1 + 30 * ((std::strtoull(chosen ? chosen : "1", nullptr, 10) + 1) % 10);
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<func::FuncDialect, graph::GraphDialect, dist::DistDialect>();
   int collectives = 0, ofItems = 0;
   for (int n = 0; n < programs; ++seed) {
-    OwningOpRef<ModuleOp> module = randomProgram(context, seed);
-    PassManager pm(&context); // what compiling folds is gone from the start, and equal ops are one
-    pm.addPass(createCanonicalizerPass());
-    pm.addPass(createCSEPass());
-    ASSERT_TRUE(succeeded(pm.run(*module)));
-    numberLines(*module);
+    OwningOpRef<ModuleOp> module = drawn(context, seed);
     const int found = replay(*module, "", seed);
     collectives += found;
     n += found > 0;
