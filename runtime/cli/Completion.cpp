@@ -4,12 +4,28 @@
 
 namespace tessera::cli {
 
-// In single quotes, as every shell here reads it.
+// In single quotes, as bash and zsh read it.
 static std::string shellQuoted(const std::string &text) {
   std::string out = "'";
   for (char c : text)
     out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
+}
+
+// In single quotes, as fish reads it: there a backslash takes the meaning of a quote or of another one.
+static std::string fishQuoted(const std::string &text) {
+  std::string out = "'";
+  for (char c : text)
+    out += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return out + "'";
+}
+
+// A name that every shell reads as itself, in a comment that zsh cuts into words, too.
+static bool isPlainWord(const std::string &name) {
+  for (char c : name)
+    if (!std::isalnum((unsigned char)c) && c != '_' && c != '-' && c != '.' && c != '+')
+      return false;
+  return !name.empty() && name[0] != '-' && name[0] != '+';
 }
 
 // A name that functions of shells may have.
@@ -75,7 +91,7 @@ static std::string bash(const ProgramText &program) {
           "-o nospace ;;\n"
           "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
           "  esac\n}\n";
-  return text + "complete -o filenames -F " + function + " " + program.name + "\n";
+  return text + "complete -o filenames -F " + function + " -- " + shellQuoted(program.name) + "\n";
 }
 
 // What stands in brackets and behind colons must not hold any.
@@ -100,7 +116,9 @@ static std::string zshFlags(const CommandText &command) {
 
 static std::string zsh(const ProgramText &program) {
   const std::string function = identifier(program.name);
-  std::string text = "#compdef " + program.name + "\n" + function + "() {\n";
+  // A file in $fpath says with its first line what it completes; who reads the script asks `compdef` below.
+  std::string text = isPlainWord(program.name) ? "#compdef " + program.name + "\n" : "";
+  text += function + "() {\n";
   if (program.hasCommands()) {
     text += "  local -a commands=(\n";
     for (const CommandText &command : program.commands)
@@ -114,25 +132,33 @@ static std::string zsh(const ProgramText &program) {
   } else {
     text += "  _arguments" + zshFlags(program.commands.front()) + "\n";
   }
-  return text + "}\n(( $+functions[compdef] )) && compdef " + function + " " + program.name + "\n";
+  text += "}\n";
+  // `compdef` has no spelling for names with `=`, nor for those that look like its flags.
+  if (program.name.find('=') == std::string::npos && program.name[0] != '-')
+    text += "(( $+functions[compdef] )) && compdef " + function + " " + shellQuoted(program.name) + "\n";
+  return text;
 }
 
 static std::string fish(const ProgramText &program) {
-  const std::string start = "complete -c " + shellQuoted(program.name);
+  // Behind -c fish looks at backslashes once more than in other words.
+  std::string name;
+  for (char c : program.name)
+    name += std::string(c == '\\' ? 2 : 1, c);
+  const std::string start = "complete -c " + fishQuoted(name);
   std::string text;
   for (const CommandText &command : program.commands) {
     std::string when;
     if (program.hasCommands()) {
-      text += start + " -n __fish_use_subcommand -f -a " + shellQuoted(command.name) + " -d " +
-              shellQuoted(command.help) + "\n";
-      when = " -n " + shellQuoted("__fish_seen_subcommand_from " + command.name);
+      text += start + " -n __fish_use_subcommand -f -a " + fishQuoted(command.name) + " -d " +
+              fishQuoted(command.help) + "\n";
+      when = " -n " + fishQuoted("__fish_seen_subcommand_from " + command.name);
     }
     for (const FlagText &flag : command.flags) {
       const bool isShort = flag.name.size() == 2;
       text += start + when + (isShort ? " -s " : " -l ") + flag.name.substr(isShort ? 1 : 2);
       if (!flag.value.empty() && !flag.mayStandAlone)
         text += isPath(flag) ? " -r -F" : " -x";
-      text += " -d " + shellQuoted(flag.help) + "\n";
+      text += " -d " + fishQuoted(flag.help) + "\n";
     }
   }
   return text;

@@ -1,6 +1,9 @@
 // Help, man pages and completions from one table.
 #include "tessera/runtime/cli/CommandTable.h"
 
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace tessera::cli;
@@ -18,6 +21,31 @@ const ProgramText twoCommands = {
      {"info", "says what it is", "", {{"--help", "man", "print this", true}}, {}}}};
 
 bool has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+// What a shell prints that runs `script` in the empty folder `folder`, errors with it.
+std::string printedBy(const std::string &shell, const std::string &script, const std::string &folder) {
+  const std::string file = folder + ".script";
+  std::ofstream(file) << script;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  FILE *pipe = popen(("cd '" + folder + "' && " + shell + " '" + file + "' 2>&1").c_str(), "r");
+  std::string text;
+  for (int c; pipe && (c = fgetc(pipe)) != EOF;)
+    text += char(c);
+  EXPECT_EQ(pipe ? pclose(pipe) : 1, 0) << script << text;
+  std::filesystem::remove(file);
+  return text;
+}
+
+bool isThere(const std::string &shell) {
+  return system(("command -v " + shell + " >/dev/null").c_str()) == 0;
+}
+
+// Names that files may have, and that a shell would take apart or run where they stand bare.
+const char *const namesOfFiles[] = {"tool",        "llm-compile",     "$(touch pwn)", "`touch pwn`",
+                                    "a;touch pwn", "q'uote",          "sp ace",       "a\ntouch pwn",
+                                    "back\\",      "\\';touch pwn;'", "a&b|c>d",      "*",
+                                    "-dash",       "#hash",           "a=b"};
 
 } // namespace
 
@@ -56,6 +84,49 @@ TEST(CommandTable, EveryShellHearsOfEveryFlag) {
       EXPECT_TRUE(has(text, word)) << shell << word;
   }
   EXPECT_FALSE(completionScript(twoCommands, "tcsh"));
+}
+
+TEST(CommandTable, ShellsReadEveryNameAsItself) {
+  const std::string folder = testing::TempDir() + "completion-of-names";
+  ProgramText program = twoCommands;
+  for (const char *name : namesOfFiles) {
+    program.name = name;
+    // Asked as bash asks, which looks for the function by the name.
+    std::ofstream(folder + ".name") << name;
+    const std::string asked = "\nname=$(<'" + folder + ".name')\n" +
+                              "words=$(complete -p -- \"$name\") || exit 1\n"
+                              "function=${words#*-F }; function=${function%% *}\n"
+                              "COMP_WORDS=(\"$name\" paint --c) COMP_CWORD=2\n"
+                              "$function 2>/dev/null; echo \"${COMPREPLY[@]}\"\n";
+    EXPECT_EQ(printedBy("bash", *completionScript(program, "bash") + asked, folder), "--colour=\n") << name;
+    EXPECT_TRUE(std::filesystem::is_empty(folder)) << name;
+    if (isThere("zsh")) {
+      const std::string heard = "compdef() { print -rn -- \"$2\" }\n";
+      const bool canBeSaid = program.name != "a=b" && program.name != "-dash";
+      EXPECT_EQ(printedBy("zsh -f", heard + *completionScript(program, "zsh") + "true\n", folder),
+                canBeSaid ? name : "");
+      EXPECT_TRUE(std::filesystem::is_empty(folder)) << name;
+    }
+    if (isThere("fish")) {
+      const std::string asks =
+          "set name (string collect < '" + folder + ".name')\n" +
+          "complete --do-complete=(string escape -- $name | string collect)' paint --c'\n";
+      const std::string said =
+          printedBy("fish --no-config", *completionScript(program, "fish") + asks, folder);
+      if (program.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz- ") == std::string::npos)
+        EXPECT_EQ(said, "--colour\tof the paint: red\n") << name;
+      else // fish itself finds nothing by some names
+        EXPECT_EQ(said.find("omplete:"), std::string::npos) << said;
+      EXPECT_TRUE(std::filesystem::is_empty(folder)) << name;
+    }
+  }
+  std::filesystem::remove(folder + ".name");
+  std::filesystem::remove(folder);
+  // The first line of a file in zsh's $fpath is cut into words.
+  program.name = "tool";
+  EXPECT_EQ(completionScript(program, "zsh")->rfind("#compdef tool\n", 0), 0u);
+  program.name = "sp ace";
+  EXPECT_FALSE(has(*completionScript(program, "zsh"), "#compdef"));
 }
 
 TEST(CommandTable, ValuesThatAreFilesOrFoldersCompletePaths) {
