@@ -19,7 +19,7 @@ GenerateJob checkGenerate(const Manifest &manifest, const Options &options,
   GenerateJob job;
   job.prompts = prompts;
   for (size_t p = 0; p < prompts.size(); ++p) {
-    std::string where = "prompt " + std::to_string(p + 1);
+    const std::string where = p < options.prompts.size() ? options.prompts[p].name(p) : Prompt().name(p);
     int64_t length = int64_t(prompts[p].size()), room = sizes.maxSeqLen - length;
     if (length == 0)
       throw Error("cannot generate", where, "it has no tokens", "give it some text");

@@ -45,7 +45,7 @@ int generate(const ts_program &program, const Manifest &manifest, Options &optio
   std::vector<int32_t> endTokens = texts.endTokens;
   std::vector<std::vector<int32_t>> prompts;
   for (const Prompt &prompt : options.prompts) {
-    const std::string whose = "prompt " + std::to_string(prompts.size() + 1);
+    const std::string whose = prompt.name(prompts.size());
     if (options.chat) {
       Conversation conversation(*texts.file, *texts.tokenizer, options);
       conversation.say(prompt.text);

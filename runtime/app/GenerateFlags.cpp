@@ -24,16 +24,17 @@ static const std::vector<Command> both = {Command::Generate, Command::Chat},
 static std::vector<FlagInfo> promptFlags() {
   return {
       {"--prompt", "TEXT", "go on with TEXT (chat: say it first); may be given several times", both,
-       [](Options &o, Text, Text value) { o.prompts.push_back({true, value, {}, ""}); },
+       [](Options &o, Text, Text value) { o.prompts.push_back({true, value, {}, "", ""}); },
        /*ofDraws=*/false, /*several=*/true},
       {"--tokens", "1,2,3", "the same with ids of tokens; may be given several times", generateOnly,
        [](Options &o, Text flag, Text value) {
-         o.prompts.push_back({false, "", readTokens(flag, value), ""});
+         o.prompts.push_back({false, "", readTokens(flag, value), "", ""});
        },
        /*ofDraws=*/false, /*several=*/true},
       {"--prompt-file", "FILE", "the same with each line of FILE (-: of standard input)", generateOnly,
        [](Options &o, Text flag, Text value) {
-         o.prompts.push_back({true, "", {}, readText(flag, value, "name a file with a prompt a line, or -")});
+         o.prompts.push_back(
+             {true, "", {}, readText(flag, value, "name a file with a prompt a line, or -"), ""});
        },
        /*ofDraws=*/false, /*several=*/true},
       {"--chat", nullptr, "prompts are messages: the model's own chat template says how they read",
@@ -177,15 +178,26 @@ void readPromptFiles(Options &options) {
     std::istream &stream = prompt.file == "-" ? std::cin : file;
     InputLines lines(stream, most);
     std::string line;
-    size_t bytes = 0, number = 0;
+    size_t bytes = 0, number = 0, firstEmpty = 0; // none; an error once a prompt stands behind it
+    auto at = [&](size_t number) { return where + ", line " + std::to_string(number); };
+    auto endAtEmpty = [&] {
+      if (firstEmpty > 0)
+        throw Error("cannot read prompts", at(firstEmpty), "it is empty", "give each line a prompt");
+    };
     while (lines.next(line)) {
-      const std::string at = where + ", line " + std::to_string(++number);
-      if (line.empty())
-        throw Error("cannot read prompts", at, "it is empty", "give each line a prompt");
-      if ((bytes += line.size()) > most)
-        throw Error("cannot read prompts", at, "the prompts take more than 256 MiB", "give it in parts");
-      prompts.push_back({true, line, {}, ""});
+      ++number;
+      if ((bytes += line.size() + 1) > most)
+        throw Error("cannot read prompts", at(number), "the prompts take more than 256 MiB",
+                    "give it in parts");
+      if (line.empty()) {
+        firstEmpty = firstEmpty > 0 ? firstEmpty : number;
+        continue;
+      }
+      endAtEmpty();
+      prompts.push_back({true, line, {}, "", at(number)});
     }
+    if (firstEmpty == 1)
+      endAtEmpty(); // there is no prompt at all
     if (stream.bad())
       throw Error("cannot read prompts", where, strerror(errno ? errno : EIO),
                   "name a file with a prompt a line");

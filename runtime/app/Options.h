@@ -18,6 +18,12 @@ struct Prompt {
   std::string text;            // --prompt
   std::vector<int32_t> tokens; // --tokens; for text: after encoding
   std::string file;            // --prompt-file: stands for the prompts in it, until readPromptFiles
+  std::string where;           // of a line of a file: "FILE, line N"
+
+  // What errors call it; `index` counts from 0.
+  std::string name(size_t index) const {
+    return where.empty() ? "prompt " + std::to_string(index + 1) : where;
+  }
 };
 
 // Of train. What is not given has the value of the program's defaults (docs/Train.md).
@@ -87,8 +93,9 @@ struct Options {
 Options parseOptions(int argc, char **argv, const std::function<bool(Options::Command)> &has = nullptr,
                      const std::function<void(Options::Command)> &check = nullptr);
 
-// Puts the lines of --prompt-file in its place: each is a prompt. `-` is standard input. Throws Error on
-// files that cannot be read, and on an empty line, which says nothing to go on with.
+// Puts the lines of --prompt-file in its place: each is a prompt, but for empty ones at the end. `-` is
+// standard input. Throws Error on files that cannot be read, and on an empty line, which says nothing to go
+// on with.
 void readPromptFiles(Options &options);
 
 // What of `options` decides the numbers: equal texts, equal results. Where files lie and how many threads

@@ -104,6 +104,11 @@ TEST(Options, PromptsOfAFileStandInItsPlace) {
   EXPECT_EQ(read("\xEF\xBB\xBFone\n\xEF\xBB\xBFtwo\n"),
             (std::vector<std::string>{"a", "one", "\xEF\xBB\xBFtwo", "z"}));
   EXPECT_NE(read("one\n\nthree\n").front().find("line 2): it is empty"), std::string::npos);
+  EXPECT_NE(read("one\n\n\nfour\n\n").front().find("line 2): it is empty"), std::string::npos);
+  EXPECT_NE(read("\r\n\n").front().find("line 1): it is empty"), std::string::npos);
+  // Editors leave empty lines at the end of a text.
+  EXPECT_EQ(read("one\n\n"), (std::vector<std::string>{"a", "one", "z"}));
+  EXPECT_EQ(read("one\r\ntwo\r\n\r\n\n"), (std::vector<std::string>{"a", "one", "two", "z"}));
   EXPECT_NE(read("").front().find("it has no line"), std::string::npos);
   Options endless = parse({"generate", "--prompt-file=/dev/zero"});
   try {

@@ -1,5 +1,5 @@
 """Command lines that cannot be meant: (name, words, the line they give). Imported by check_bad_inputs.py, which has a good model, {model}, a file, {file}, a folder, {folder}, a pipe, {pipe}, and
-a file of a terabyte that takes no room, {terabyte}."""
+a file of a terabyte that takes no room, {terabyte}, and files of prompts, {not-utf8} and {gap}."""
 COMPILE = [
     ("a batch beyond 64 bits", ["--batch=99999999999999999999"],
      "cannot compile (--batch=99999999999999999999): must be an integer from 1 to 1048576; write --batch=1, for example, or leave it out"),
@@ -102,6 +102,10 @@ RUN = [
      'cannot read the command line (--tokens=1.5): "1.5" is no token id; write --tokens=1,2,3'),
     ("a text that is none", ["generate", "--prompt=a", "--prompt=\udcff\udcfe"],
      "cannot tokenize (prompt 2): the text is not valid UTF-8; give it in UTF-8"),
+    ("a line that is no text", ["generate", "--prompt=a", "--prompt-file={not-utf8}"],
+     "cannot tokenize (...not-utf8, line 2): the text is not valid UTF-8; give it in UTF-8"),
+    ("an empty line between prompts", ["generate", "--prompt-file={gap}"],
+     "cannot read prompts (...gap, line 2): it is empty; give each line a prompt"),
     ("prompts that are a folder", ["generate", "--prompt-file={folder}"],
      "cannot read prompts (...folder): Is a directory; name a file with a prompt a line"),
     ("a file that is not there", ["generate", "--prompt-file={folder}/nothing"],

@@ -134,6 +134,11 @@ folder = os.path.join(OUT, "folder")
 os.mkdir(folder)
 with open(some, "wb") as file:
     file.write(bytes(range(256)) * 16)
+not_utf8, gap = os.path.join(OUT, "not-utf8"), os.path.join(OUT, "gap")
+with open(not_utf8, "wb") as file:
+    file.write(b"one\n\xff\xfe\n")
+with open(gap, "wb") as file:
+    file.write(b"one\n\nthree\n\n")
 pipe, terabyte = os.path.join(OUT, "pipe"), os.path.join(OUT, "terabyte")
 os.mkfifo(pipe)
 with open(terabyte, "wb") as file:
@@ -142,7 +147,7 @@ with open(terabyte, "wb") as file:
 
 def filled(words):
     for word in words:
-        for key, value in (("{out}", out), ("{model}", good), ("{file}", some), ("{folder}", folder), ("{pipe}", pipe), ("{terabyte}", terabyte)):
+        for key, value in (("{out}", out), ("{model}", good), ("{file}", some), ("{folder}", folder), ("{pipe}", pipe), ("{not-utf8}", not_utf8), ("{gap}", gap), ("{terabyte}", terabyte)):
             word = word.replace(key, value)
         yield word
 
