@@ -5,6 +5,7 @@
 #include "ParseBytes.h"
 #include "Templates.h"
 
+#include "tessera/Dialect/Dist/Transforms/MeshSpec.h"
 #include "tessera/Dialect/Graph/Transforms/Optimizer.h"
 #include "tessera/Target/Targets.h"
 
@@ -276,6 +277,15 @@ Status Parser::takeTargetFlags() {
   return {};
 }
 
+/// All that the help has.
+std::vector<std::string> flagNames() {
+  const cli::ProgramText program = compileProgramText();
+  std::vector<std::string> names;
+  for (const cli::FlagText &flag : program.commands.front().flags)
+    names.push_back(flag.name);
+  return names;
+}
+
 /// `--batch=N`, `-o OUT`: as the help has it.
 std::string withValue(StringRef flag) {
   for (unsigned id = 1; id <= flagTable().getNumOptions(); ++id) {
@@ -289,24 +299,19 @@ std::string withValue(StringRef flag) {
 Failure Parser::unknownFlag(StringRef argument) {
   // A flag without a value that was given one is unknown to the table.
   auto [name, value] = argument.split('=');
-  std::string nearest;
-  if (argument.contains('=') && flagTable().findExact(name.str(), nearest, opt::Visibility()))
+  std::string exact;
+  if (argument.contains('=') && flagTable().findExact(name.str(), exact, opt::Visibility()))
     return badFlag(argument, "takes no value", "write " + name);
-  constexpr unsigned farthest = 3; // farther away it is no slip of the finger
-  unsigned distance = flagTable().findNearest(argument, nearest, opt::Visibility(), 4, farthest);
-  for (const std::string &flag : targetFlags())
-    if (unsigned d = name.edit_distance(flag, true, farthest); d < distance) {
-      distance = d;
-      nearest = flag;
-    }
-  // Nor if half of the name is another.
-  StringRef near = StringRef(nearest).split('=').first;
-  bool isNear = distance <= farthest && 2 * distance < near.size();
+  const StringRef bare = name.ltrim('-');
+  if (unsigned size; dist::findStandardAxis(bare))
+    return badFlag(argument, "unknown flag",
+                   "did you mean --mesh=" + bare + "=" + (value.getAsInteger(10, size) ? "2" : value) + "?");
+  const std::string nearest = cli::nearestOf(name.str(), flagNames());
   const bool isOutput = argument.starts_with("-o") || name == "--o" || name == "--out" || name == "--output";
   return badFlag(argument, "unknown flag",
-                 isNear     ? "did you mean " + near.str() + "?"
-                 : isOutput ? "write -o OUT"
-                            : "see --help");
+                 !nearest.empty() && nearest != "-o" ? "did you mean " + nearest + "?"
+                 : isOutput                          ? "write -o OUT"
+                                                     : "see --help");
 }
 
 Status Parser::readArgument(const opt::Arg &argument) {

@@ -192,6 +192,8 @@ TEST(Options, HelpIsNoError) {
     EXPECT_EQ(o.text.find("--temperature"), std::string::npos);
   }
   EXPECT_NE(parse({"generate", "--help"}).text.find("--top-p=P "), std::string::npos);
+  EXPECT_NE(parse({"generate", "--help"}).text.find("begins with (with --chat)\n"), std::string::npos);
+  EXPECT_EQ(parse({"chat", "--help"}).text.find("--chat"), std::string::npos);
 }
 
 // Each example can be run by the program that shows it.
@@ -234,6 +236,9 @@ TEST(Options, VersionCompletionAndManPageStandAnywhere) {
 TEST(Options, MistakesNameTheNearest) {
   expectProblem({"generate", "--temprature=1"},
                 "(--temprature=1): generate has no such flag; did you mean --temperature?");
+  expectProblem({"generate", "--temp=1"}, "did you mean --temperature?");
+  EXPECT_EQ(problem({"generate", "--tp=2"}),
+            "cannot read the command line (--tp=2): generate has no such flag; see OUT generate --help");
   expectProblem({"info", "--jsno"}, "did you mean --json?");
   expectProblem({"generat"}, "(generat): there is no such command; did you mean generate?");
   expectProblem({"help", "generat"}, "did you mean generate?");

@@ -143,9 +143,21 @@ TEST(CommandTable, ValuesThatAreFilesOrFoldersCompletePaths) {
   }
 }
 
+TEST(CommandTable, ABeginningIsNearerThanASlip) {
+  EXPECT_EQ(nearestOf("--temp", {"--help", "--template-arg", "--temperature"}), "--temperature");
+  EXPECT_EQ(nearestOf("--top", {"--stop", "--top-k"}), "--top-k");
+  EXPECT_EQ(nearestOf("gen", {"generate"}), "generate");
+  EXPECT_EQ(nearestOf("--t", {"--temperature"}), ""); // who knows
+}
+
 TEST(CommandTable, SlipsOfTheFingerHaveANeighbour) {
   EXPECT_EQ(nearestOf("--colr", {"--help", "--colour"}), "--colour");
   EXPECT_EQ(nearestOf("--frobnicate", {"--help", "--colour"}), "");
   EXPECT_EQ(nearestOf("chut", {"chat"}), "chat");
+  EXPECT_EQ(nearestOf("-colour", {"--help", "--colour"}), "--colour");
+  EXPECT_EQ(nearestOf("--lpan", {"--plan"}), "--plan");   // one slip, two letters
+  EXPECT_EQ(nearestOf("--tp", {"--cpu", "--top-p"}), ""); // dashes are no likeness
+  EXPECT_EQ(nearestOf("--", {"--help"}), "");
+  EXPECT_EQ(nearestOf("", {"--help"}), "");
   EXPECT_EQ(nearestOf("chxx", {"chat"}), ""); // half of it is another word
 }

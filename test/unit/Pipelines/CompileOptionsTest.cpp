@@ -261,6 +261,13 @@ TEST(CompileOptions, MistakesAreNamed) {
       {{"a", "--cpu="}, "(--cpu): has an empty value"},
       {{"a", "--cpu=i386sx"}, "(--cpu=i386sx): no such CPU is known; choose native"},
       {{"a", "--cpi=native"}, "did you mean --cpu?"},
+      {{"a", "--temp=ddp"}, "did you mean --template?"},
+      {{"a", "--tp=4"}, "(--tp=4): unknown flag; did you mean --mesh=tp=4?"}, // no slip of --cpu
+      {{"a", "--fsdp", "2"}, "(--fsdp): unknown flag; did you mean --mesh=fsdp=2?"},
+      {{"a", "--dp=x"}, "(--dp=x): unknown flag; did you mean --mesh=dp=2?"},
+      {{"a", "--xp=2"}, "(--xp=2): unknown flag; see --help"},
+      {{"a", "--t"}, "(--t): unknown flag; see --help"},
+      {{"a", "--out"}, "(--out): unknown flag; write -o OUT"},
   };
   for (const auto &[arguments, expected] : cases) {
     std::string message = failureOf(arguments);

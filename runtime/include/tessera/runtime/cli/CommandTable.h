@@ -39,8 +39,8 @@ std::string manPage(const ProgramText &program);
 std::optional<std::string> completionScript(const ProgramText &program, const std::string &shell);
 inline constexpr const char *shells[] = {"bash", "zsh", "fish"};
 
-// The one of `known` that `word` may be a slip of; empty: none is near. Cost: O(letters of `word` and of all
-// known ones, multiplied).
+// The shortest of `known` that begins with `word`, else the one that `word` may be a slip of, dashes in front
+// aside; empty: none is near. Cost: O(letters of `word` and of all known ones, multiplied).
 std::string nearestOf(const std::string &word, const std::vector<std::string> &known);
 
 } // namespace tessera::cli
