@@ -22,6 +22,7 @@ struct FlagInfo {
   bool several = false;       // each time one more
   bool hidden = false;        // known, and refused: no help names it
   bool mayStandAlone = false; // without its value
+  const char *with = nullptr; // another flag that it needs in commands which have that one
 
   bool belongsTo(Options::Command command) const {
     return std::find(commands.begin(), commands.end(), command) != commands.end();

@@ -3,6 +3,7 @@
 #include "Interruption.h"
 #include "Runs.h"
 #include "Terminal.h"
+#include "WrittenFile.h"
 #include "tessera/runtime/core/Error.h"
 
 #include <algorithm>
@@ -34,6 +35,8 @@ int generate(const ts_program &program, const Manifest &manifest, Options &optio
       throw Error("cannot read prompts", "standard input", launcher.name + " gives it to one process alone",
                   "name a file with --prompt-file=FILE");
   readPromptFiles(options);
+  if (!options.logitsFile.empty() && launcher.rank == 0)
+    checkCanBeWritten({"cannot write logits", "--logits=", options.logitsFile, /*isRewound=*/true});
   Models models(manifest, options);
   const bool hasText = std::any_of(options.prompts.begin(), options.prompts.end(),
                                    [](const Prompt &prompt) { return prompt.isText; });

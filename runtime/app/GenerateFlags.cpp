@@ -39,11 +39,11 @@ static std::vector<FlagInfo> promptFlags() {
        /*ofDraws=*/false, /*several=*/true},
       {"--chat", nullptr, "prompts are messages: the model's own chat template says how they read",
        generateOnly, [](Options &o, Text, Text) { o.chat = true; }},
-      {"--system", "TEXT", "what the conversation begins with (with --chat)", both,
-       [](Options &o, Text, Text value) { o.system = value; }},
+      {"--system", "TEXT", "what the conversation begins with", both,
+       [](Options &o, Text, Text value) { o.system = value; },
+       /*ofDraws=*/false, /*several=*/false, /*hidden=*/false, /*mayStandAlone=*/false, /*with=*/"--chat"},
       {"--template-arg", "NAME=VALUE",
-       "a variable of the chat template, as enable_thinking=false; may be given several times (with --chat)",
-       both,
+       "a variable of the chat template, as enable_thinking=false; may be given several times", both,
        [](Options &o, Text flag, Text value) {
          const size_t equals = value.find('=');
          if (equals == std::string::npos || equals == 0)
@@ -54,7 +54,7 @@ static std::vector<FlagInfo> promptFlags() {
              badValue(flag, value, name + " is given twice", "give it once");
          o.templateArguments.emplace_back(name, value.substr(equals + 1));
        },
-       /*ofDraws=*/false, /*several=*/true},
+       /*ofDraws=*/false, /*several=*/true, /*hidden=*/false, /*mayStandAlone=*/false, /*with=*/"--chat"},
   };
 }
 

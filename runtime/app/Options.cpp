@@ -157,6 +157,11 @@ const std::vector<FlagInfo> &flagTable() {
 // Help
 //===----------------------------------------------------------------------===//
 
+static bool hasFlag(Command command, const std::string &name) {
+  return std::any_of(flagTable().begin(), flagTable().end(),
+                     [&](const FlagInfo &flag) { return flag.name == name && flag.belongsTo(command); });
+}
+
 cli::ProgramText programText(const std::string &name, const std::function<bool(Command)> &has) {
   cli::ProgramText program{name, "a model, compiled by llm-compile", {}};
   for (const CommandInfo &info : commandTable()) {
@@ -165,8 +170,12 @@ cli::ProgramText programText(const std::string &name, const std::function<bool(C
       if (!has || has(example.of))
         command.examples.push_back(example.text);
     for (const FlagInfo &flag : flagTable())
-      if (flag.belongsTo(info.command) && !flag.hidden)
-        command.flags.push_back({flag.name, flag.value ? flag.value : "", flag.help, flag.mayStandAlone});
+      if (flag.belongsTo(info.command) && !flag.hidden) {
+        const bool needs = flag.with && hasFlag(info.command, flag.with);
+        command.flags.push_back({flag.name, flag.value ? flag.value : "",
+                                 flag.help + (needs ? std::string(" (with ") + flag.with + ")" : ""),
+                                 flag.mayStandAlone});
+      }
     program.commands.push_back(std::move(command));
   }
   return program;

@@ -6,7 +6,9 @@
 #include "tessera/runtime/io/OutputFile.h"
 
 #include <algorithm>
+#include <fcntl.h>
 #include <filesystem>
+#include <unistd.h>
 
 namespace tessera::runtime {
 
@@ -77,11 +79,28 @@ void checkFilesApart(const Manifest &manifest, const Options &options) {
       throw Error(file.what, file.path, why, "name another file with " + file.flag);
 }
 
+// A pipe is not opened: whoever reads it would see that.
+static bool canBeRewound(const std::string &path) {
+  std::error_code none;
+  const fs::file_status status = fs::status(path, none);
+  if (fs::is_fifo(status) || fs::is_socket(status))
+    return false;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0)
+    return true; // which is another error
+  const bool can = lseek(fd, 0, SEEK_SET) == 0;
+  close(fd);
+  return can;
+}
+
 void checkCanBeWritten(const WrittenFile &file) {
   std::error_code none;
   if (fs::exists(file.path, none) && !fs::is_regular_file(file.path, none)) {
     if (fs::is_directory(file.path, none))
       throw Error(file.what, file.path, "it is a folder", "name a file with " + file.flag);
+    if (file.isRewound && !canBeRewound(file.path))
+      throw Error(file.what, file.path, "it is a pipe or a terminal, and the file's head is written last",
+                  "name a file with " + file.flag);
     return; // a pipe, which whoever reads it would see opened
   }
   io::OutputFile probe(file.path, file.what);

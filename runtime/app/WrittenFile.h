@@ -13,6 +13,7 @@ struct WrittenFile {
   std::string what; // begins the line of every error: "cannot write logits"
   std::string flag; // that names it: "--logits=", "-o"
   std::string path;
+  bool isRewound = false; // its head is written last, which a pipe or a terminal has no way to take
 };
 
 // Throws Error if a file that the command writes is called -, or would take the place of one that it reads,

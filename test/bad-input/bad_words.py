@@ -147,7 +147,9 @@ RUN = [
     ("weights from a program", ["generate", "--tokens=1", "--model=/proc/self/exe"],
      "cannot read model (/proc/self/exe): neither a safetensors nor a GGUF file; give a Hugging Face directory or a .gguf file"),
     ("logits into a folder", ["generate", "--tokens=1", "--max-new-tokens=1", "--logits={folder}"],
-     "cannot write tensors (...folder): Is a directory; check the path"),
+     "cannot write logits (...folder): it is a folder; name a file with --logits="),
+    ("logits into a pipe", ["generate", "--tokens=1", "--model={file}", "--logits={pipe}"], # before that model, which is none, is read
+     "cannot write logits (...pipe): it is a pipe or a terminal, and the file's head is written last; name a file with --logits="),
     ("logits over the model", ["generate", "--tokens=1", "--max-new-tokens=1", "--logits={model}/model.safetensors"],
      "cannot write logits (.../model.safetensors): it is a file of the model, which would be lost; name another file with --logits="),
     ("a word too many", ["generate", "--tokens=1", "more"],
