@@ -1,13 +1,16 @@
 // model-info MODEL [--tensors] [--metadata] [--check] [--encode=TEXT | --encode-file=FILE] [--decode=1,2,3]
+// model-info --version
 //
 // Says what a model file holds, as the compiler and the runtime see it. --check also reads every weight and
 // the tokenizer.
 // --encode prints `tokens: 1,2,3`, --decode the text.
+#include "tessera/runtime/cli/CommandTable.h"
 #include "tessera/runtime/io/LostPages.h"
 #include "tessera/runtime/io/ModelFile.h"
 #include "tessera/runtime/text/Tokenizer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +26,7 @@ static int fail(const Failure &failure) {
 }
 
 static const char *const usageText = "model-info MODEL [--tensors] [--metadata] [--check] [--encode=TEXT] "
-                                     "[--encode-file=FILE] [--decode=IDS]";
+                                     "[--encode-file=FILE] [--decode=IDS] [--version]";
 
 static int usage(const std::string &why) {
   return fail({"bad command line", "model-info", why, std::string("usage: ") + usageText});
@@ -92,14 +95,36 @@ static bool takeValue(const char *argument, const char *name, std::string &value
   return true;
 }
 
+// `1,2,3`, each of them an id of a vocabulary of `count`.
+static Result<std::vector<int32_t>> readIds(const std::string &text, int count) {
+  std::vector<int32_t> ids;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    int64_t id = 0;
+    const auto [last, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (last != word.data() + word.size() || error == std::errc::invalid_argument)
+      return Failure{"cannot read the command line", "--decode=" + text, "\"" + word + "\" is no token id",
+                     "write --decode=1,2,3"};
+    if (error != std::errc() || id < 0 || id >= count)
+      return Failure{"cannot decode", "--decode=" + text, "token id " + word + " is out of range",
+                     "use ids from 0 to " + std::to_string(count - 1)};
+    ids.push_back(int32_t(id));
+    begin = end + 1;
+  }
+  return ids;
+}
+
 int main(int argc, char **argv) {
   io::endOnLostPages();
   std::string path, encodeText, encodeFile, decodeIds;
-  bool tensors = false, metadata = false, check = false, encode = false;
+  bool tensors = false, metadata = false, check = false, encode = false, decode = false;
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     if (argument == "--help" || argument == "-h")
       return std::printf("%s\n", usageText) < 0;
+    if (argument == "--version")
+      return std::printf("Tessera %s\n", cli::version) < 0;
     if (argument == "--tensors")
       tensors = true;
     else if (argument == "--metadata")
@@ -108,7 +133,9 @@ int main(int argc, char **argv) {
       check = true;
     else if (takeValue(argv[i], "--encode", encodeText))
       encode = true;
-    else if (takeValue(argv[i], "--encode-file", encodeFile) || takeValue(argv[i], "--decode", decodeIds))
+    else if (takeValue(argv[i], "--decode", decodeIds))
+      decode = true;
+    else if (takeValue(argv[i], "--encode-file", encodeFile))
       continue;
     else if (argument.rfind("--", 0) == 0 || !path.empty())
       return usage("unexpected \"" + argument + "\"");
@@ -122,7 +149,7 @@ int main(int argc, char **argv) {
   if (!opened)
     return fail(opened.failure());
   const io::ModelFile &model = **opened;
-  if (encode || !encodeFile.empty() || !decodeIds.empty()) {
+  if (encode || !encodeFile.empty() || decode) {
     Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::Tokenizer::load(model);
     if (!tokenizer)
       return fail(tokenizer.failure());
@@ -142,17 +169,11 @@ int main(int argc, char **argv) {
         std::printf(i ? ",%d" : "%d", (*ids)[i]);
       std::printf("\n");
     }
-    std::vector<int32_t> ids;
-    for (const char *at = decodeIds.c_str(); *at;) {
-      char *end = nullptr;
-      long id = std::strtol(at, &end, 10);
-      if (end == at || (*end && *end != ','))
-        return usage("--decode takes numbers with commas between");
-      ids.push_back(int32_t(id));
-      at = *end ? end + 1 : end;
-    }
-    if (!ids.empty()) {
-      const std::string decoded = (*tokenizer)->decode(ids) + "\n"; // which may hold a NUL
+    if (decode) {
+      Result<std::vector<int32_t>> ids = readIds(decodeIds, (*tokenizer)->vocabSize());
+      if (!ids)
+        return fail(ids.failure());
+      const std::string decoded = (*tokenizer)->decode(*ids) + "\n"; // which may hold a NUL
       std::fwrite(decoded.data(), 1, decoded.size(), stdout);
     }
     return 0;
