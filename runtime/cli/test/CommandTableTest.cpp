@@ -122,6 +122,10 @@ TEST(CommandTable, ShellsReadEveryNameAsItself) {
   }
   std::filesystem::remove(folder + ".name");
   std::filesystem::remove(folder);
+  // In fish a backslash takes the meaning of what is behind it also within quotes, whether or not it is here.
+  program.name = "back\\";
+  EXPECT_TRUE(has(*completionScript(program, "fish"), "complete -c 'back\\\\\\\\' "));
+  EXPECT_TRUE(has(*completionScript(program, "fish"), "'paints it\\'s [wall]'"));
   // The first line of a file in zsh's $fpath is cut into words.
   program.name = "tool";
   EXPECT_EQ(completionScript(program, "zsh")->rfind("#compdef tool\n", 0), 0u);
