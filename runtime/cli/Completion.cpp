@@ -1,6 +1,8 @@
 #include "tessera/runtime/cli/CommandTable.h"
 
+#include <algorithm>
 #include <cctype>
+#include <map>
 
 namespace tessera::cli {
 
@@ -44,6 +46,16 @@ static bool isPath(const FlagText &flag) {
   return false;
 }
 
+// What `matt|gloss` lets one choose from; nothing where a part stands for others, as NAME and X do.
+static std::string choices(const FlagText &flag) {
+  std::string out = flag.value;
+  std::replace(out.begin(), out.end(), '|', ' ');
+  const bool areWords = std::none_of(out.begin(), out.end(), [](unsigned char c) {
+    return !std::islower(c) && !std::isdigit(c) && c != ' ' && c != '_' && c != '-';
+  });
+  return areWords && out != flag.value ? out : "";
+}
+
 static std::string wordOf(const FlagText &flag) {
   return flag.name + (flag.value.empty() || flag.mayStandAlone || flag.name.size() == 2 ? "" : "=");
 }
@@ -64,6 +76,19 @@ static std::string commandNames(const ProgramText &program) {
   return out + "help";
 }
 
+// Of every flag with choices the branch of a `case`.
+static std::string bashChoices(const ProgramText &program) {
+  std::map<std::string, std::string> words; // of several commands the same
+  for (const CommandText &command : program.commands)
+    for (const FlagText &flag : command.flags)
+      if (!choices(flag).empty())
+        words[flag.name] = choices(flag);
+  std::string out;
+  for (const auto &[name, of] : words)
+    out += "    " + name + ") COMPREPLY=($(compgen -W " + shellQuoted(of) + " -- \"$word\")); return ;;\n";
+  return out.empty() ? "" : "  case $before in\n" + out + "  esac\n";
+}
+
 // Bash cuts words at `=`: a value stands two words behind its flag.
 static std::string bash(const ProgramText &program) {
   const std::string function = identifier(program.name);
@@ -82,7 +107,11 @@ static std::string bash(const ProgramText &program) {
     text += "  if [ \"$COMP_CWORD\" = 1 ]; then\n"
             "    COMPREPLY=($(compgen -W " +
             shellQuoted(commandNames(program) + " --help --version --completion=") +
-            " -- \"$word\"))\n    return\n  fi\n";
+            " -- \"$word\"))\n    return\n  fi\n"
+            "  if [ \"${COMP_WORDS[1]}\" = help ]; then\n"
+            "    [ \"$COMP_CWORD\" = 2 ] && COMPREPLY=($(compgen -W " +
+            shellQuoted(commandNames(program)) + " -- \"$word\"))\n    return\n  fi\n";
+  text += bashChoices(program);
   text += "  case ${COMP_WORDS[1]} in\n" + cases +
           "  esac\n"
           "  case $paths in *\" $before \"*) COMPREPLY=($(compgen -f -- \"$word\")); return ;; esac\n"
@@ -108,7 +137,10 @@ static std::string zshFlags(const CommandText &command) {
     std::string text =
         "*" + wordOf(flag) + (wordOf(flag).back() == '=' ? "-" : "") + "[" + zshText(flag.help) + "]";
     if (!flag.value.empty() && !flag.mayStandAlone)
-      text += ":" + zshText(flag.value) + ":" + (isPath(flag) ? "_files" : "");
+      text += ":" + zshText(flag.value) + ":" +
+              (isPath(flag)             ? "_files"
+               : !choices(flag).empty() ? "(" + choices(flag) + ")"
+                                        : "");
     out += " \\\n      " + shellQuoted(text);
   }
   return out + " \\\n      '*:file:_files'";
@@ -126,6 +158,7 @@ static std::string zsh(const ProgramText &program) {
     text += "    'help:prints help'\n  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    "
             "return\n  fi\n"
             "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n";
+    text += "    help) (( CURRENT == 2 )) && _describe command commands ;;\n";
     for (const CommandText &command : program.commands)
       text += "    " + command.name + ") _arguments" + zshFlags(command) + " ;;\n";
     text += "  esac\n";
@@ -146,6 +179,9 @@ static std::string fish(const ProgramText &program) {
     name += std::string(c == '\\' ? 2 : 1, c);
   const std::string start = "complete -c " + fishQuoted(name);
   std::string text;
+  if (program.hasCommands())
+    text +=
+        start + " -n '__fish_seen_subcommand_from help' -f -a " + fishQuoted(commandNames(program)) + "\n";
   for (const CommandText &command : program.commands) {
     std::string when;
     if (program.hasCommands()) {
@@ -158,6 +194,8 @@ static std::string fish(const ProgramText &program) {
       text += start + when + (isShort ? " -s " : " -l ") + flag.name.substr(isShort ? 1 : 2);
       if (!flag.value.empty() && !flag.mayStandAlone)
         text += isPath(flag) ? " -r -F" : " -x";
+      if (!choices(flag).empty())
+        text += " -a " + fishQuoted(choices(flag));
       text += " -d " + fishQuoted(flag.help) + "\n";
     }
   }

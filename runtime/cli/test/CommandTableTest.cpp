@@ -133,6 +133,33 @@ TEST(CommandTable, ShellsReadEveryNameAsItself) {
   EXPECT_FALSE(has(*completionScript(program, "zsh"), "#compdef"));
 }
 
+TEST(CommandTable, WhatCanBeChosenIsCompleted) {
+  const std::string folder = testing::TempDir() + "completion-of-choices";
+  ProgramText program = twoCommands;
+  program.commands[0].flags.push_back({"--finish", "matt|gloss|q8_0", "how it ends"});
+  program.commands[0].flags.push_back({"--from", "NAME|FILE", "where"});
+  const std::string bash = *completionScript(program, "bash"), zsh = *completionScript(program, "zsh"),
+                    fish = *completionScript(program, "fish");
+  auto completed = [&](const std::string &words, int last) {
+    const std::string asks = "COMP_WORDS=(tool " + words + ") COMP_CWORD=" + std::to_string(last) + "\n" +
+                             "_tool 2>/dev/null; echo \"${COMPREPLY[@]}\"\n";
+    return printedBy("bash", bash + asks, folder);
+  };
+  EXPECT_EQ(completed("paint --finish =", 3), "matt gloss q8_0\n");
+  EXPECT_EQ(completed("paint --finish = g", 4), "gloss\n");
+  EXPECT_EQ(completed("paint --finish m", 3), "matt\n");
+  EXPECT_EQ(completed("paint --from = ''", 4), "\n");
+  EXPECT_EQ(completed("help ''", 2), "paint info help\n");
+  EXPECT_EQ(completed("help in", 2), "info\n");
+  EXPECT_EQ(completed("help info ''", 3), "\n"); // it takes one
+  EXPECT_TRUE(has(zsh, ":matt|gloss|q8_0:(matt gloss q8_0)'")) << zsh;
+  EXPECT_TRUE(has(zsh, ":NAME|FILE:'")) << zsh;
+  EXPECT_TRUE(has(zsh, "    help) (( CURRENT == 2 )) && _describe command commands ;;\n")) << zsh;
+  EXPECT_TRUE(has(fish, " -l finish -x -a 'matt gloss q8_0' -d ")) << fish;
+  EXPECT_TRUE(has(fish, " -n '__fish_seen_subcommand_from help' -f -a 'paint info help'\n")) << fish;
+  std::filesystem::remove(folder);
+}
+
 TEST(CommandTable, ValuesThatAreFilesOrFoldersCompletePaths) {
   ProgramText program = {"t", "", {{"run", "", "", {}, {}}}};
   for (const char *value : {"FILE.json", "DIR", "PATH", "OUT", "LOG", "MODEL", "NAME"})

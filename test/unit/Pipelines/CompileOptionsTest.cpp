@@ -150,13 +150,27 @@ TEST(CompileOptions, ValuesMayStandApart) {
 // What may be given stands in the help, once; what is only refused does not.
 TEST(CompileOptions, HelpListsEveryFlag) {
   std::string text = cli::helpText(compileProgramText());
-  for (const char *flag :
-       {"--batch=N",           "--mesh=AXIS=SIZE,...", "--shard=ITEMS",     "--template=NAME",
-        "--max-seq-len=N",     "--dtype=TYPE",         "--task=TASK",       "--target=TARGET",
-        "--micro-batches=N",   "--optimizer=NAME",     "--recompute=WHAT",  "--cpu=NAME",
-        "--machine=NAME|FILE", "--embed-weights ",     "--compile-to=RUNG", "--dump-rungs=DIR",
-        "--explain ",          "--report=FILE.html",   "--help[=man] ",     "-o OUT",
-        "--cache=TYPE"}) {
+  for (const char *flag : {"--batch=N",
+                           "--mesh=AXIS=SIZE,...",
+                           "--shard=ITEMS",
+                           "--template=NAME",
+                           "--max-seq-len=N",
+                           "--dtype=f32|bf16|f16",
+                           "--task=generate|train",
+                           "--target=TARGET",
+                           "--micro-batches=N",
+                           "--optimizer=adamw|sgd",
+                           "--recompute=WHAT",
+                           "--cpu=NAME",
+                           "--machine=NAME|FILE",
+                           "--embed-weights ",
+                           "--compile-to=RUNG",
+                           "--dump-rungs=DIR",
+                           "--explain ",
+                           "--report=FILE.html",
+                           "--help[=man] ",
+                           "-o OUT",
+                           "--cache=f32|bf16|f16|q8_0"}) {
     size_t at = text.find(std::string("  ") + flag);
     EXPECT_NE(at, std::string::npos) << flag << "\n" << text;
     EXPECT_EQ(text.find(std::string("  ") + flag, at + 1), std::string::npos) << flag;
