@@ -160,42 +160,38 @@ private:
     return list;
   }
 
-  /// Where none of those removes it: the program without given items of --shard, all together (of which some
-  /// may stay), those of all values that have one over the collective's axes, each such value's, and each
-  /// such item; then the same with what the program says itself over these axes.
+  /// Where none of those removes it: the program without given items of --shard, all together, those of all
+  /// values that have one over the collective's axes, and each such value's (of several some may stay); then
+  /// sets of them with what the program says itself over these axes.
   std::vector<Change> candidatesWithoutItems(const CollectiveExplanation &collective) const {
     using Keys = std::set<ShardItemKey>;
     const AxisList axes = subjects->axesOf(collective);
     std::map<std::string, Keys> ofValue;
-    const Keys all = givenKeys();
-    Keys over;
+    std::set<std::string> near;
     for (const auto &[key, text] : subjects->givenItems()) {
       ofValue[key.first].insert(key);
       if (ShardSubjects::uses(subjects->axesOf(text), axes))
-        over.insert(key);
+        near.insert(key.first);
     }
-    std::set<std::string> values;
-    for (const ShardItemKey &key : over)
-      values.insert(key.first);
-    Keys ofValues;
-    for (const std::string &value : values)
-      ofValues.insert(ofValue[value].begin(), ofValue[value].end());
-    std::vector<Keys> sets = {all, ofValues};
-    for (const std::string &value : values)
-      sets.push_back(ofValue[value]);
-    for (const ShardItemKey &key : over)
-      sets.push_back({key});
+    Keys ofNear;
+    for (const std::string &value : near)
+      ofNear.insert(ofValue[value].begin(), ofValue[value].end());
+    std::vector<Keys> many = {givenKeys(), ofNear};
     // Without any of them another collective of the kind may be there instead, which one of them prevents.
-    for (const std::string &value : values) {
+    for (const std::string &value : near) {
       Keys others;
-      llvm::copy_if(ofValues, std::inserter(others, others.end()),
+      llvm::copy_if(ofNear, std::inserter(others, others.end()),
                     [&](const ShardItemKey &key) { return key.first != value; });
-      sets.push_back(std::move(others));
+      many.push_back(std::move(others));
     }
     std::vector<Change> list;
-    for (const std::set<size_t> &leftOut : {std::set<size_t>(), saidOver(axes)})
-      for (const Keys &keys : sets)
-        list.push_back({{}, leftOut, keys});
+    for (const Keys &keys : many)
+      list.push_back({{}, {}, keys});
+    for (const std::string &value : near)
+      list.push_back({{}, {}, ofValue[value]});
+    const std::set<size_t> said = saidOver(axes);
+    for (const Keys &keys : many)
+      list.push_back({{}, said, keys});
     return list;
   }
 
