@@ -238,6 +238,8 @@ private:
     std::smatch match;
     if (!std::regex_search(collective.why, match, form) || collective.why.find("; ") == std::string::npos)
       return;
+    if (collective.producer.op.find(" and ") != std::string::npos)
+      return; // a bundle has sums of several, and says where one of them stands
     OwningOpRef<ModuleOp> copy = cast<ModuleOp>(step->clone());
     Program changed(*copy);
     std::set<Operation *> ops, seen;
