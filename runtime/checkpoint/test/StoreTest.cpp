@@ -108,6 +108,19 @@ TEST_F(StoreTest, ARunFromAnEarlierStepTakesTheFoldersPlace) {
   EXPECT_EQ(stepOf("run"), 15);
 }
 
+TEST_F(StoreTest, SavesOfARunThatIsNotFollowedGo) {
+  TrainingRun run = twoRanks();
+  for (int64_t step : {5, 10, 15, 20})
+    save(run, "run", step, 9);
+  run.begun = 10;
+  save(run, "run", 20, 9); // behind step-15, which is of the run before
+  std::set<std::string> steps;
+  for (const std::string &name : names("run"))
+    if (name.rfind("step-", 0) == 0)
+      steps.insert(name);
+  EXPECT_EQ(steps, (std::set<std::string>{"step-5", "step-10", "step-20"}));
+}
+
 TEST_F(StoreTest, AFolderWithAnotherModelIsLeftAlone) {
   std::filesystem::create_directory(path("model"));
   write("model/model.safetensors", "weights");

@@ -126,6 +126,7 @@ struct TrainingRun {
   std::vector<State> states;
   std::vector<std::pair<std::string, std::string>> texts = {{"config.json", "{\"model_type\": \"x\"}"},
                                                             {"tokenizer.json", "{}"}};
+  int64_t begun = -1; // the step that it goes on from
 
   // Saves as all ranks; what each of them returned has to be the same.
   Status save(const std::string &folder, int64_t step, int64_t keep, FileSystem &files = realFiles()) const {
@@ -136,6 +137,7 @@ struct TrainingRun {
       ranks.emplace_back([&, rank] {
         ThreadPlane plane(meeting, rank);
         SaveRequest request;
+        request.begun = begun;
         request.place = {step, step - 1, step * 8, 1024.5, 3, 64, 18446744073709551615u};
         std::vector<char> held;
         for (const State &state : states)
