@@ -32,6 +32,6 @@ TEST(RandomPrograms, LoopsYieldWhatTheyAreGiven) {
     });
   }
   EXPECT_GE(slices, 5);
-  EXPECT_GE(others, 2);
+  EXPECT_GE(others, 5); // some swap without being drawn for it
   std::cout << slices << " slices, " << others << " other carried values\n";
 }
