@@ -1,11 +1,12 @@
 """Prefill and decode beside llama.cpp, in interleaved pairs of one run.
 
-    python bench/llamacpp/compare.py [KIND...] [--pairs=3] [--prompt=512] [--decode=32] [--threads=2] [--dtype=TYPE] [--cache=TYPE]
+    python bench/llamacpp/compare.py [KIND...] [--pairs=3] [--prompt=512] [--decode=32] [--threads=2] [--dtype=TYPE] [--cache=TYPE] [--torch=PYTHON]
 
 KIND: F32, BF16, Q8_0, Q4_0, Q4_1, Q4_K_M of SmolLM2-135M (all are made of its Q4_1 file), or experts, dense: made-up Qwen3 shapes in
 Q8_0 (random_qwen3.py). llama.cpp is built for this CPU (build-peer) and takes the better of flash attention on and off in each
 pair; its caches are its own choice, float16. Ours are float16 too (bfloat16 with --dtype=bf16) unless --cache says another type.
---dtype is of our executables: BF16 has bf16, all others float32 unless it is given. A line for each kind: medians of tokens/s, the
+--dtype is of our executables: BF16 has bf16, all others float32 unless it is given. --torch is a Python with torch, transformers, accelerate and gguf: prefill of F32 and BF16
+is then compared with torch's in the same pairs, too (torch_prefill.py). A line for each kind: medians of tokens/s, the
 median of the pairs' ratios, and the bytes that a step reads over its time, as a share of the read bandwidth beside it (a median, too)."""
 import argparse
 import json
@@ -71,6 +72,23 @@ def theirs(kind, arguments):
             for shape in (("-p", str(arguments.prompt), "-n", "0"), ("-p", "0", "-n", str(arguments.decode), "-d", str(arguments.prompt)))]
 
 
+def torch_of(kind, arguments):
+    """A process that answers each line with torch's tokens/s of a prompt, and is idle else; None unless there is one for `kind`."""
+    if not arguments.torch or kind not in ("F32", "BF16"):
+        return None
+    process = subprocess.Popen([arguments.torch, os.path.join(HERE, "torch_prefill.py"), model(kind), {"F32": "float32", "BF16": "bfloat16"}[kind],
+                                str(arguments.prompt), str(arguments.threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True, env=dict(os.environ, OMP_WAIT_POLICY="passive"))
+    if process.stdout.readline() != "ready\n":
+        sys.exit(f"{arguments.torch} torch_prefill.py: torch did not start; run it alone to see why")
+    return process
+
+
+def answer_of(process):
+    print(file=process.stdin, flush=True)
+    return float(process.stdout.readline())
+
+
 def bandwidth(threads):
     """Bytes a second that threads read from memory, the best of several tries."""
     return float(run(os.path.join(PEER, "read-bandwidth"), str(threads), stderr=subprocess.DEVNULL))
@@ -90,6 +108,7 @@ def main():
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--dtype")
     parser.add_argument("--cache")
+    parser.add_argument("--torch", metavar="PYTHON")
     arguments = parser.parse_args()
     run(os.path.join(HERE, "build-peer"))
     os.makedirs(MODELS, exist_ok=True)
@@ -97,17 +116,24 @@ def main():
         path = compiled(kind, arguments)
         # Experts read what is chosen: nobody knows how much that is.
         needed = bytes_of_step(path, arguments) if kind != "experts" else 0
-        pairs, shares = [], []
+        pairs, shares, torches = [], [], []
+        torch = torch_of(kind, arguments)
         for _ in range(arguments.pairs):
             mine = ours(path, arguments)
             if needed:
                 shares.append(needed * mine[1] / bandwidth(arguments.threads))
             pairs.append((mine, theirs(kind, arguments)))
+            if torch:
+                torches.append((mine[0], answer_of(torch)))
         words = []
         for which, name in enumerate(("prefill", "decode")):
             mine, other = (statistics.median(pair[side][which] for pair in pairs) for side in (0, 1))
             ratio = statistics.median(pair[0][which] / pair[1][which] for pair in pairs)
             words.append(f"{name} {mine:.1f} tokens/s, llama.cpp {other:.1f}, median ratio {ratio:.2f}")
+        if torch:
+            torch.communicate()
+            words.append(f"prefill by torch {statistics.median(other for _, other in torches):.1f}, "
+                         f"median ratio {statistics.median(mine / other for mine, other in torches):.2f}")
         if shares:
             words.append(f"{statistics.median(shares):.2f} of the read bandwidth")
         print(f"{kind}: " + "; ".join(words), flush=True)
