@@ -54,3 +54,28 @@ func.func @ring(%q: tensor<2x1x3x2x32xbf16> {graph.kind = #graph.kind<input>, gr
   %a = graph.attention %q, %k1, %v1, %p ring scale = 0.5 {window = 5 : i64} : (tensor<2x1x3x2x32xbf16>, tensor<2x7x3x32xf32>, tensor<2x7x3x64xf32>, tensor<2x1xi32>) -> tensor<2x1x3x2x64xbf16>
   return %a, %c1, %c2 : tensor<2x1x3x2x64xbf16>, tensor<1x2x7x3x32xf32>, tensor<1x2x7x3x64xf32>
 }
+
+
+// Layers read before they are written: of what a loop carries, and of what an entry is given.
+func.func @earlier(%q: tensor<2x1x3x2x32xf32> {graph.kind = #graph.kind<input>, graph.name = "q", graph.dims = ["batch", "seq", "kv_heads", "group", "head_dim"]},
+    %p: tensor<2x1xi32> {graph.kind = #graph.kind<input>, graph.name = "positions", graph.fill = #graph.fill<positions>, graph.dims = ["batch", "seq"]},
+    %c: tensor<2x2x7x3x32xf32> {graph.kind = #graph.kind<state>, graph.name = "k_cache", graph.held = "Q8_0", graph.dims = ["layer", "batch", "context", "kv_heads", "head_dim"]},
+    %w: tensor<2x2x7x3x64xf32> {graph.kind = #graph.kind<state>, graph.name = "v_cache", graph.held = "Q8_0", graph.dims = ["layer", "batch", "context", "kv_heads", "value_dim"]},
+    %v: tensor<2x1x3x64xf32> {graph.kind = #graph.kind<input>, graph.name = "v", graph.dims = ["batch", "seq", "kv_heads", "value_dim"]})
+    -> (tensor<2x1x3x2x64xf32> {graph.kind = #graph.kind<output>, graph.name = "y"},
+        tensor<2x1x3x2x64xf32> {graph.kind = #graph.kind<output>, graph.name = "z"},
+        tensor<2x2x7x3x64xf32> {graph.kind = #graph.kind<state>, graph.name = "v_cache", graph.held = "Q8_0"}) {
+  %zero = graph.constant dense<0> : tensor<i32> : tensor<i32>
+  %k0 = graph.layer_slice %c[%zero] : (tensor<2x2x7x3x32xf32>, tensor<i32>) -> tensor<2x7x3x32xf32>
+  %v0 = graph.layer_slice %w[%zero] : (tensor<2x2x7x3x64xf32>, tensor<i32>) -> tensor<2x7x3x64xf32>
+  %y = graph.attention %q, %k0, %v0, %p scale = 0.5 : (tensor<2x1x3x2x32xf32>, tensor<2x7x3x32xf32>, tensor<2x7x3x64xf32>, tensor<2x1xi32>) -> tensor<2x1x3x2x64xf32>
+  %r:2 = graph.repeat 2 carry(%y, %w : tensor<2x1x3x2x64xf32>, tensor<2x2x7x3x64xf32>) -> (tensor<2x1x3x2x64xf32>, tensor<2x2x7x3x64xf32>) {
+  ^bb0(%i: tensor<i32>, %h: tensor<2x1x3x2x64xf32>, %held: tensor<2x2x7x3x64xf32>):
+    %v1 = graph.layer_slice %held[%i] : (tensor<2x2x7x3x64xf32>, tensor<i32>) -> tensor<2x7x3x64xf32>
+    %a = graph.attention %q, %k0, %v1, %p scale = 0.5 : (tensor<2x1x3x2x32xf32>, tensor<2x7x3x32xf32>, tensor<2x7x3x64xf32>, tensor<2x1xi32>) -> tensor<2x1x3x2x64xf32>
+    %s = graph.add %h, %a : (tensor<2x1x3x2x64xf32>, tensor<2x1x3x2x64xf32>) -> tensor<2x1x3x2x64xf32>
+    %u = graph.cache_update %held[%i], %v, %p {graph.held = "Q8_0"} : (tensor<2x2x7x3x64xf32>, tensor<2x1x3x64xf32>, tensor<i32>, tensor<2x1xi32>) -> tensor<2x2x7x3x64xf32>
+    graph.yield %s, %u : tensor<2x1x3x2x64xf32>, tensor<2x2x7x3x64xf32>
+  }
+  return %y, %r#0, %r#1 : tensor<2x1x3x2x64xf32>, tensor<2x1x3x2x64xf32>, tensor<2x2x7x3x64xf32>
+}

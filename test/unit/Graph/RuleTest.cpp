@@ -263,6 +263,39 @@ TEST(GraphRule, CacheUpdateInBlocksWritesWholeRows) {
             "([i, j, k, m, n], [j, l, m, n], [], [j, l]) -> ([i, j, k, m, n]) need_replication={i, l, n}");
 }
 
+/// Rows of a cache in blocks stay whole until a layer is expanded, wherever the cache comes from: given to
+/// the entry, carried, written, given by a loop. Others may be cut; what a loop is handed first says which.
+TEST(GraphRule, LayersOfCachesInBlocksHaveWholeRows) {
+  Program program(R"(
+    func.func @f(%c: tensor<2x3x8x4x32xf32> {graph.held = "Q8_0", graph.kind = #graph.kind<state>, graph.name = "c"}, %u: tensor<3x1x4x32xf32>,
+                 %i: tensor<i32>, %p: tensor<3x1xi32>, %plain: tensor<2x3x8x4x32xf32>) -> tensor<3x8x4x32xf32> {
+      %given = graph.layer_slice %c[%i] : (tensor<2x3x8x4x32xf32>, tensor<i32>) -> tensor<3x8x4x32xf32>
+      %r:2 = graph.repeat 2 carry(%c, %plain : tensor<2x3x8x4x32xf32>, tensor<2x3x8x4x32xf32>) -> (tensor<2x3x8x4x32xf32>, tensor<2x3x8x4x32xf32>) {
+      ^bb0(%n: tensor<i32>, %held: tensor<2x3x8x4x32xf32>, %floats: tensor<2x3x8x4x32xf32>):
+        %carried = graph.layer_slice %held[%n] : (tensor<2x3x8x4x32xf32>, tensor<i32>) -> tensor<3x8x4x32xf32>
+        %1 = graph.cache_update %held[%n], %u, %p {graph.held = "Q8_0"} : (tensor<2x3x8x4x32xf32>, tensor<3x1x4x32xf32>, tensor<i32>, tensor<3x1xi32>) -> tensor<2x3x8x4x32xf32>
+        %written = graph.layer_slice %1[%n] : (tensor<2x3x8x4x32xf32>, tensor<i32>) -> tensor<3x8x4x32xf32>
+        %2 = graph.cache_update %floats[%n], %u, %p : (tensor<2x3x8x4x32xf32>, tensor<3x1x4x32xf32>, tensor<i32>, tensor<3x1xi32>) -> tensor<2x3x8x4x32xf32>
+        %of_floats = graph.layer_slice %2[%n] : (tensor<2x3x8x4x32xf32>, tensor<i32>) -> tensor<3x8x4x32xf32>
+        graph.yield %1, %2 : tensor<2x3x8x4x32xf32>, tensor<2x3x8x4x32xf32>
+      }
+      %s:2 = graph.repeat 2 carry(%c, %plain : tensor<2x3x8x4x32xf32>, tensor<2x3x8x4x32xf32>) -> (tensor<2x3x8x4x32xf32>, tensor<2x3x8x4x32xf32>) {
+      ^bb0(%n: tensor<i32>, %one: tensor<2x3x8x4x32xf32>, %other: tensor<2x3x8x4x32xf32>):
+        %swapped = graph.layer_slice %other[%n] : (tensor<2x3x8x4x32xf32>, tensor<i32>) -> tensor<3x8x4x32xf32>
+        graph.yield %other, %one : tensor<2x3x8x4x32xf32>, tensor<2x3x8x4x32xf32>
+      }
+      %last = graph.layer_slice %r#0[%i] : (tensor<2x3x8x4x32xf32>, tensor<i32>) -> tensor<3x8x4x32xf32>
+      %last_floats = graph.layer_slice %r#1[%i] : (tensor<2x3x8x4x32xf32>, tensor<i32>) -> tensor<3x8x4x32xf32>
+      return %last : tensor<3x8x4x32xf32>
+    })");
+  ASSERT_TRUE(program.module);
+  SmallVector<std::string> rules;
+  program.module->walk([&](graph::LayerSliceOp op) { rules.push_back(op.getShardingRule().toString()); });
+  const std::string whole = "([i, j, k, l, m], []) -> ([j, k, l, m]) need_replication={i, m}",
+                    cut = "([i, j, k, l, m], []) -> ([j, k, l, m]) need_replication={i}";
+  EXPECT_EQ(rules, (SmallVector<std::string>{whole, whole, whole, cut, cut, whole, cut}));
+}
+
 /// Every rank of a row looks the row's pages up in the whole table: new ones may stand anywhere.
 TEST(GraphRule, PagesFollowTheBatchAlone) {
   ShardingRule update = ruleOf("%c: tensor<2x3x16x4x8xf32>, %u: tensor<3x5x4x8xf32>, %i: tensor<i32>, %p: "

@@ -1,6 +1,8 @@
 //===- ShapeRules.cpp - Sharding rules and costs of shape ops -------------===//
 #include "Detail.h"
 
+#include "tessera/Dialect/Graph/IR/HeldAttr.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -213,7 +215,11 @@ OpCost TakeOp::getCost() {
 ShardingRule LayerSliceOp::getShardingRule() {
   RuleBuilder builder(*this);
   builder.add(operandDim(0, 0), FactorKind::NeedReplication);
-  builder.pair(operandDim(0, 1), resultDim(0, 0), int(rankOf(getResult())));
+  // Rows in blocks can be cut once a layer is expanded; a whole cache never is expanded.
+  const int rank = int(rankOf(getResult())), inBlocks = rank > 0 && isCacheInBlocks(getStack());
+  builder.pair(operandDim(0, 1), resultDim(0, 0), rank - inBlocks);
+  if (inBlocks)
+    builder.add({operandDim(0, rank), resultDim(0, rank - 1)}, FactorKind::NeedReplication);
   return moving(std::move(builder));
 }
 OpCost LayerSliceOp::getCost() { return {}; }

@@ -4,6 +4,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -26,6 +27,9 @@ inline constexpr int64_t kCacheBlockBytes = kCacheBlock + 2; ///< of codes and s
 
 /// Whether a cache of this type may be kept in blocks: rows of f32 that whole blocks make up.
 bool fitsCacheBlocks(mlir::ShapedType type);
+/// Whether a value is all layers of a cache that is kept in blocks: given to an entry, carried by a loop, or
+/// written.
+bool isCacheInBlocks(mlir::Value value);
 /// Bytes of a row of so many elements, in blocks.
 inline int64_t cacheRowBytes(int64_t elements) { return elements / kCacheBlock * kCacheBlockBytes; }
 
