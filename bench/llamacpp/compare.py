@@ -73,9 +73,11 @@ def theirs(kind, arguments):
 
 
 def torch_of(kind, arguments):
-    """A process that answers each line with torch's tokens/s of a prompt, and is idle else; None unless there is one for `kind`."""
+    """A process that answers each line with torch's tokens/s of a prompt, and is otherwise idle; None unless there is one for `kind`."""
     if not arguments.torch or kind not in ("F32", "BF16"):
         return None
+    if arguments.dtype:
+        sys.exit("--dtype and --torch (command line): torch computes in the file's type; give one")
     process = subprocess.Popen([arguments.torch, os.path.join(HERE, "torch_prefill.py"), model(kind), {"F32": "float32", "BF16": "bfloat16"}[kind],
                                 str(arguments.prompt), str(arguments.threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True, env=dict(os.environ, OMP_WAIT_POLICY="passive"))
@@ -86,7 +88,10 @@ def torch_of(kind, arguments):
 
 def answer_of(process):
     print(file=process.stdin, flush=True)
-    return float(process.stdout.readline())
+    answer = process.stdout.readline()
+    if not answer:
+        sys.exit("torch_prefill.py ended; run it alone to see why")
+    return float(answer)
 
 
 def bandwidth(threads):

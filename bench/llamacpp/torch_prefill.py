@@ -3,7 +3,7 @@
     torch_prefill.py GGUF TYPE TOKENS THREADS
 
 transformers reads the file, every weight widened to TYPE (bfloat16, float32), with scaled_dot_product_attention and the logits of the last
-token alone. The model runs as it is and by torch.compile, twice each behind a first time; the best counts."""
+token alone. The model runs as it is and by torch.compile, twice each after a warm-up; the best counts."""
 import os
 import sys
 import time
