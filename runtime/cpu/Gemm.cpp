@@ -101,6 +101,7 @@ struct Gemm::State {
   std::vector<float> x, y;
   GemmEpilogue epilogue;
   bool byColumns = false;                            // parts of y
+  PackedPairColumns pairs = nullptr;                 // own kernel, which reads x as it is
   std::optional<BlockProduct> blocks = {};           // W is held so
   std::vector<std::vector<float>> sumsOfBlocks = {}; // of each thread
 
@@ -173,7 +174,10 @@ Range Gemm::State::partOfColumns(int64_t part) const {
 
 // What own kernels need of x and y; of blocks they keep y themselves.
 void Gemm::State::makeRows() {
-  if ((isConverted(types.x) && !(blocks && blocks->takesBfloat16())) || transposed.x)
+  if (packed && !blocks && types.x == io::DType::BF16 && types.w == io::DType::BF16 && !transposed.x &&
+      k % 2 == 0)
+    pairs = packedPairColumns();
+  if ((isConverted(types.x) && !pairs && !(blocks && blocks->takesBfloat16())) || transposed.x)
     x.resize(size_t(m * k));
   if ((isConverted(types.y) || epilogue.addend) && !blocks)
     y.resize(size_t(m * n));
@@ -268,7 +272,9 @@ Gemm::~Gemm() = default;
 Gemm::Gemm(Gemm &&) noexcept = default;
 
 const char *Gemm::implementation() const {
-  return state_->blocks ? "blocks" : state_->parts.empty() ? "own" : state_->parts[0]->implementation();
+  if (!state_->parts.empty())
+    return state_->parts[0]->implementation();
+  return state_->blocks ? "blocks" : state_->pairs ? "own:pairs" : "own";
 }
 
 void Gemm::State::runParts(const void *x, const void *w, void *y, const void *addend) {
@@ -353,14 +359,16 @@ void Gemm::run(const void *x, const void *w, void *y, const void *bias, const vo
     return s.runParts(x, w, y, addend);
   if (s.blocks)
     return s.runBlocks(x, w, y, bias, addend);
-  const float *wideX = s.rowsOfX(x);
+  const float *wideX = s.pairs ? nullptr : s.rowsOfX(x);
   float *wideY = s.y.empty() ? static_cast<float *>(y) : s.y.data();
   const GemmKernelSet &kernels = gemmKernels()[s.format];
   int64_t perUnit = s.packed || s.transposed.w ? 16 : 1, units = (s.n + perUnit - 1) / perUnit,
           parts = s.threadsFor(units, s.n * s.k * io::blockBytes(s.types.w));
   s.pool.parallel(int(parts), [&](int part) {
     Range r = splitRange(units, parts, part);
-    if (s.packed)
+    if (s.pairs)
+      s.pairs(s.weight, w, s.m, static_cast<const uint16_t *>(x), wideY, r.begin, r.end);
+    else if (s.packed)
       kernels.packedColumns(s.weight, w, s.m, wideX, wideY, r.begin, r.end);
     else if (s.transposed.w)
       kernels.transposedColumns(s.m, s.n, s.k, wideX, w, wideY, r.begin, r.end);

@@ -11,12 +11,17 @@ extern const GemmKernels gemmKernelsBaseline;
 #if defined(__x86_64__)
 extern const GemmKernels gemmKernelsAvx2, gemmKernelsAvx512;
 extern const BlockPairKernels blockPairsAvx512[];
+extern const PackedPairColumns packedPairsAvx512;
 #endif
 
 #if defined(__x86_64__)
 static bool hasAvx512() {
   return std::all_of(std::begin(kAvx512Kernels), std::end(kAvx512Kernels),
                      [](const char *name) { return cpuHas(name); });
+}
+static bool multipliesBfloat16() {
+  static const bool does = hasAvx512() && cpuHas("avx512_bf16");
+  return does;
 }
 #endif
 
@@ -39,9 +44,16 @@ const GemmKernels &gemmKernels() {
 
 const BlockPairKernels *blockPairKernels() {
 #if defined(__x86_64__)
-  static const bool multiplied = hasAvx512() && cpuHas("avx512_bf16");
-  if (multiplied)
+  if (multipliesBfloat16())
     return blockPairsAvx512;
+#endif
+  return nullptr;
+}
+
+PackedPairColumns packedPairColumns() {
+#if defined(__x86_64__)
+  if (multipliesBfloat16())
+    return packedPairsAvx512;
 #endif
   return nullptr;
 }

@@ -43,6 +43,10 @@ struct GemmKernels {
                        int64_t ldy, int vectors, bool adds);
 };
 
+// As `packedColumns`, of a weight and rows of x of bfloat16, by pairs of neighbours in k: k is even.
+using PackedPairColumns = void (*)(const PackedWeight &w, const void *data, int64_t m, const uint16_t *x,
+                                   float *y, int64_t begin, int64_t end);
+
 // All that this machine runs, the fastest last.
 struct RunnableKernels {
   const GemmKernels *kernels[3];
@@ -53,8 +57,9 @@ struct RunnableKernels {
 RunnableKernels runnableKernels();
 // The fastest.
 const GemmKernels &gemmKernels();
-// By type as `blocks`; null where the CPU multiplies no bfloat16.
+// Where the CPU multiplies bfloat16, else null; the first one by type as `blocks`.
 const BlockPairKernels *blockPairKernels();
+PackedPairColumns packedPairColumns();
 
 } // namespace tessera::runtime
 #endif

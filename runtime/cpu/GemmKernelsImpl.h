@@ -22,15 +22,20 @@ inline void storeUpTo(int64_t count, float *p, Vec v) {
 inline Vec splat(float x) { return x - Vec{}; } // not a sum: -0 + 0 is 0, so an addition would remain
 
 // What is stored: 16 elements of a row side by side (`row`), `group` elements of each of 16 packed rows
-// (`packed`), widened.
-struct F32 {
+// (`packed`), widened; and what `x` is for them, with which they are added to sums.
+struct ByFloats {
+  typedef float Input;
+  typedef Vec Words;
+  static Vec added(Vec sum, float x, Vec w) { return sum + splat(x) * w; }
+};
+struct F32 : ByFloats {
   typedef float Element;
   static constexpr int group = 1;
   static Vec row(const Element *p) { return load(p); }
   static float one(const Element *p) { return *p; }
   static void packed(const Element *p, Vec *w) { w[0] = load(p); }
 };
-struct BF16 {
+struct BF16 : ByFloats {
   typedef uint16_t Element;
   static constexpr int group = 2;
   static Vec row(const Element *p) {
@@ -54,7 +59,7 @@ struct BF16Across : BF16 {
   static constexpr int group = 1;
   static void packed(const Element *p, Vec *w) { w[0] = row(p); }
 };
-struct F16 {
+struct F16 : ByFloats {
   typedef uint16_t Element;
   static constexpr int group = 1;
 #if defined(__F16C__)
@@ -85,29 +90,29 @@ struct F16 {
 // that a row's result depends on nothing but the row: not on how many rows there are, on its place among
 // them, or on which columns a thread has.
 template <typename W, int R, int V>
-void tile(const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k, float *y,
-          int64_t ldy, int64_t columns, bool adds) {
+void tile(const typename W::Input *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k,
+          float *y, int64_t ldy, int64_t columns, bool adds) {
   constexpr int G = W::group;
   Vec acc[R][V] = {};
   if (adds)
     for (int r = 0; r < R; ++r)
       for (int v = 0; v < V; ++v)
         acc[r][v] = load(y + r * ldy + v * 16);
-  Vec b[G];
+  typename W::Words b[G];
   int64_t i = 0;
   for (; i + G <= k; i += G)
     for (int v = 0; v < V; ++v) {
       W::packed(w + i * stride + v * 16 * G, b);
       for (int g = 0; g < G; ++g)
         for (int r = 0; r < R; ++r)
-          acc[r][v] += splat(x[r * ldx + i + g]) * b[g];
+          acc[r][v] = W::added(acc[r][v], x[r * ldx + i + g], b[g]);
     }
   if (i < k)
     for (int v = 0; v < V; ++v) {
       W::packed(w + i * stride + v * 16 * G, b);
       for (int g = 0; i + g < k; ++g)
         for (int r = 0; r < R; ++r)
-          acc[r][v] += splat(x[r * ldx + i + g]) * b[g];
+          acc[r][v] = W::added(acc[r][v], x[r * ldx + i + g], b[g]);
     }
   for (int r = 0; r < R; ++r)
     for (int v = 0; v < V; ++v)
@@ -133,8 +138,8 @@ inline int64_t vectorsFor(int64_t m) {
 
 // m <= R rows.
 template <typename W, int R, int V>
-void someRows(int64_t m, const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k,
-              float *y, int64_t ldy, int64_t columns, bool adds) {
+void someRows(int64_t m, const typename W::Input *x, int64_t ldx, const typename W::Element *w,
+              int64_t stride, int64_t k, float *y, int64_t ldy, int64_t columns, bool adds) {
   if (m == R)
     return tile<W, R, V>(x, ldx, w, stride, k, y, ldy, columns, adds);
   if constexpr (R > 1)
@@ -143,8 +148,8 @@ void someRows(int64_t m, const float *x, int64_t ldx, const typename W::Element 
 
 // As many rows in each tile as in the others, or one more: two would cost as much as four.
 template <typename W, int V>
-void tileRows(int64_t m, const float *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k,
-              float *y, int64_t ldy, int64_t columns, bool adds) {
+void tileRows(int64_t m, const typename W::Input *x, int64_t ldx, const typename W::Element *w,
+              int64_t stride, int64_t k, float *y, int64_t ldy, int64_t columns, bool adds) {
   constexpr int fitting = mostAccumulators / V, R = fitting < 1 ? 1 : fitting < mostRows ? fitting : mostRows;
   for (int64_t tiles = (m + R - 1) / R; tiles > 0; --tiles) {
     int64_t rows = (m + tiles - 1) / tiles;
@@ -155,8 +160,9 @@ void tileRows(int64_t m, const float *x, int64_t ldx, const typename W::Element 
 
 // `count` vectors, at most V.
 template <typename W, int V>
-void tileColumns(int64_t count, int64_t m, const float *x, int64_t ldx, const typename W::Element *w,
-                 int64_t stride, int64_t k, float *y, int64_t ldy, int64_t columns, bool adds = false) {
+void tileColumns(int64_t count, int64_t m, const typename W::Input *x, int64_t ldx,
+                 const typename W::Element *w, int64_t stride, int64_t k, float *y, int64_t ldy,
+                 int64_t columns, bool adds = false) {
   if (count == V)
     return tileRows<W, V>(m, x, ldx, w, stride, k, y, ldy, columns, adds);
   if constexpr (V > 1)
@@ -164,7 +170,7 @@ void tileColumns(int64_t count, int64_t m, const float *x, int64_t ldx, const ty
 }
 
 template <typename W>
-void packedColumns(const PackedWeight &w, const void *data, int64_t m, const float *x, float *y,
+void packedColumns(const PackedWeight &w, const void *data, int64_t m, const typename W::Input *x, float *y,
                    int64_t begin, int64_t end) {
   // Neighbouring vectors of a block go through one tile: the weights are read once, in the order they lie in.
   int64_t perBlock = w.block / 16, most = vectorsFor(m);

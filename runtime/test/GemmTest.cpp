@@ -285,6 +285,47 @@ TEST(Gemm, KernelsOfEveryInstructionSet) {
         }
 }
 
+// Few rows of bfloat16 by packed weights of bfloat16 go by pairs, where the CPU multiplies these.
+TEST(Gemm, FewRowsOfBfloat16GoByPairs) {
+  ThreadPool pool(2, keepDnnlSingleThreaded);
+  const std::string pairs = packedPairColumns() ? "own:pairs" : "own";
+  for (io::DType y : {F32, BF16, F16})
+    EXPECT_EQ(Gemm(16, 80, 48, {BF16, BF16, y}, true, pool).implementation(), pairs);
+  EXPECT_STREQ(Gemm(16, 80, 47, {BF16, BF16, F32}, true, pool).implementation(), "own");
+  EXPECT_STREQ(Gemm(16, 80, 48, {BF16, BF16, F32}, false, pool).implementation(), "own");
+  EXPECT_STREQ(Gemm(16, 80, 48, {BF16, F16, F32}, true, pool).implementation(), "own");
+  EXPECT_STREQ(Gemm(16, 80, 48, {F32, BF16, F32}, true, pool).implementation(), "own");
+  if (!packedPairColumns())
+    return;
+  for (int64_t m : {1, 2, 3, 5, 6, 7, 16})
+    for (auto [n, k] : {std::pair<int64_t, int64_t>{1, 2}, {17, 34}, {64, 48}, {150, 578}}) {
+      SCOPED_TRACE(testing::Message() << "m " << m << " n " << n << " k " << k);
+      // The rows begin at an odd element.
+      std::vector<float> values = randomVector(1 + m * k, 1);
+      Stored x(BF16, values), w(BF16, randomVector(n * k, 2));
+      const auto *rows = reinterpret_cast<const uint16_t *>(x.data.data()) + 1;
+      PackedLayout layout(n, k, BF16);
+      Memory packed(layout.bytes(), "test");
+      layout.packRows(0, n, w.wide.data(), packed.data());
+      const PackedWeight weight = {layout.n, layout.k, layout.block, layout.paddedN, layout.paddedK};
+      const int64_t units = (n + 15) / 16;
+      std::vector<float> got(size_t(m * n)), alone(static_cast<size_t>(n));
+      packedPairColumns()(weight, packed.data(), m, rows, got.data(), 0, units / 3);
+      packedPairColumns()(weight, packed.data(), m, rows, got.data(), units / 3, units);
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          double want = 0;
+          for (int64_t l = 0; l < k; ++l)
+            want += double(x.wide[size_t(1 + i * k + l)]) * w.wide[size_t(j * k + l)];
+          ASSERT_NEAR(got[size_t(i * n + j)], want, 1e-5 * std::sqrt(double(k))) << i << ", " << j;
+        }
+        // A row has the same bits alone, and in one share of the columns.
+        packedPairColumns()(weight, packed.data(), 1, rows + i * k, alone.data(), 0, units);
+        ASSERT_EQ(memcmp(alone.data(), &got[size_t(i * n)], size_t(n) * 4), 0) << "row " << i;
+      }
+    }
+}
+
 // Subnormal numbers, infinities and NaN widen as the table says, in every set of instructions.
 TEST(Gemm, EveryHalfAsWeight) {
   std::vector<uint16_t> halves(65536);

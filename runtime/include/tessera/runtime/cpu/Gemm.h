@@ -72,7 +72,7 @@ public:
 
   // `addend` may be `y`.
   void run(const void *x, const void *w, void *y, const void *bias = nullptr, const void *addend = nullptr);
-  // "own", "blocks", "brg:avx512_core", "gemm:jit": what computes it.
+  // "own", "own:pairs" (of bfloat16), "blocks", "brg:avx512_core", "gemm:jit": what computes it.
   const char *implementation() const;
 
 private:
