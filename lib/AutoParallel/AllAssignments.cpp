@@ -87,10 +87,25 @@ private:
   std::vector<std::vector<double>> rows;
 };
 
+/// Axes that something lies over, and `others`, cut so that none overlap.
+AxisList axesOf(const PlacementProgram &program, const AxisList &others) {
+  AxisList used = others;
+  auto take = [&](const Sharding &sharding) {
+    for (const AxisRef &axis : sharding.usedAxes())
+      used.push_back(axis);
+  };
+  for (const ProgramValue &value : program.values)
+    take(value.sharding);
+  for (const ProgramUse &use : program.uses)
+    take(use.sharding);
+  return cutAlike(used);
+}
+
 class Search {
 public:
-  Search(const PlacementProgram &program, const std::vector<ValueEnds> &ends, ReshardCosts &costs)
-      : program(program), ends(ends), costs(costs) {
+  Search(const PlacementProgram &program, const std::vector<ValueEnds> &ends, ReshardCosts &costs,
+         AxisList axes)
+      : program(program), ends(ends), costs(costs), axes(std::move(axes)) {
     for (auto [value, valueEnds] : llvm::zip(program.values, ends)) {
       ValueTimes &valueTimes = times.emplace_back(value, costs);
       auto &list = always.emplace_back();
@@ -102,16 +117,6 @@ public:
       mayBeMax.push_back(valueEnds.producer < 0 && value.sharding.partialKind == PartialKind::Max);
     }
     needs = always;
-    AxisList used;
-    auto take = [&](const Sharding &sharding) {
-      for (const AxisRef &axis : sharding.usedAxes())
-        used.push_back(axis);
-    };
-    for (const ProgramValue &value : program.values)
-      take(value.sharding);
-    for (const ProgramUse &use : program.uses)
-      take(use.sharding);
-    axes = cutAlike(used);
   }
 
   bool isSmall() const {
@@ -398,7 +403,7 @@ private:
   const PlacementProgram &program;
   const std::vector<ValueEnds> &ends;
   ReshardCosts &costs;
-  AxisList axes; ///< that something lies over, cut so that none overlap
+  const AxisList axes;
   std::deque<ValueTimes> times;
   std::vector<llvm::SmallVector<int, 2>> always; ///< of values: what outside needs
   std::vector<bool> mayBeSum, mayBeMax;          ///< of values
@@ -418,8 +423,11 @@ private:
 AllAssignments tessera::searchAllAssignments(const PlacementProgram &program,
                                              const std::vector<ValueEnds> &ends,
                                              const std::vector<std::vector<PlacementDecision>> &options,
-                                             double time, ReshardCosts &costs) {
-  Search search(program, ends, costs);
+                                             double time, ReshardCosts &costs, const AxisList &idle) {
+  AxisList axes = axesOf(program, idle);
+  if (!idle.empty() && axes.size() == axesOf(program, {}).size())
+    return {false, time, {}};
+  Search search(program, ends, costs, std::move(axes));
   if (!search.isSmall())
     return {false, time, {}};
   return search.run(options, time);

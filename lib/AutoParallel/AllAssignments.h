@@ -22,12 +22,13 @@ struct AllAssignments {
 };
 
 /// Searches for less than `time` seconds among `options` (of each op) and all assignments of
-/// the axes that some value of the program lies over, with every sum left open that an op could leave. Branch
+/// the axes that some value of the program lies over, with every sum left open that an op could leave. Those
+/// of `idle` count as such; if there are any, and values lie over all of them, nothing is searched. Branch
 /// and bound, op after op; reshards count as their floors until a whole plan takes them. Deterministic; not
 /// complete if that would take too long.
 AllAssignments searchAllAssignments(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
                                     const std::vector<std::vector<PlacementDecision>> &options, double time,
-                                    ReshardCosts &costs);
+                                    ReshardCosts &costs, const AxisList &idle = {});
 
 } // namespace tessera
 #endif

@@ -20,8 +20,10 @@ static constexpr int kMostInVain = 40;
 
 std::optional<ReshardPlan> tessera::planForMachine(const Machine &machine, const Mesh &mesh,
                                                    llvm::ArrayRef<int64_t> shape, double elementBytes,
-                                                   const Sharding &from, const Sharding &to) {
+                                                   const Sharding &from, const Sharding &to,
+                                                   const AxisList &reserved) {
   ReshardOptions options;
+  options.reserved = reserved;
   options.latency = machine.link.latency * machine.link.bandwidth / elementBytes;
   options.pointToPoint = options.countSent = true;
   auto timeOf = [&](const ReshardPlan &plan) {
@@ -66,8 +68,8 @@ double tessera::chosenShare(llvm::ArrayRef<int64_t> shape, const ChosenRows &cho
 /// Of a layer on three axes: asked for one by one, and no reason to hash them again.
 static constexpr size_t kUsualReshards = 1 << 13;
 
-ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine)
-    : mesh(std::move(theMesh)), machine(std::move(theMachine)) {
+ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine, AxisList theReserved)
+    : mesh(std::move(theMesh)), machine(std::move(theMachine)), reserved(std::move(theReserved)) {
   entries.reserve(kUsualReshards);
   leastLatency = machine.link.latency;
   mostBandwidth = machine.link.bandwidth;
@@ -120,7 +122,7 @@ const ReshardCosts::Cost &ReshardCosts::reshard(llvm::ArrayRef<int64_t> shape, d
   Entry &entry = entryOf(numberOf(shape, elementBytes, chosen), numberOf(from), numberOf(to));
   if (!entry.cost) {
     entry.cost.emplace();
-    entry.plan = planForMachine(machine, mesh, shape, elementBytes, from, to);
+    entry.plan = planForMachine(machine, mesh, shape, elementBytes, from, to, reserved);
     if (entry.plan) {
       ReshardPlan sent = *entry.plan;
       if (double share = chosenShare(shape, chosen, from, sent); share < 1) {

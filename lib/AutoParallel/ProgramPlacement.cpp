@@ -218,21 +218,53 @@ private:
     decision.lowerBound = std::min(decision.lowerBound, decision.time);
   }
 
+  /// Takes a plan if `isBetter` than what was known before.
+  template <typename IsBetter> bool takeIf(std::vector<PlacementDecision> plan, IsBetter isBetter) {
+    if (plan.empty())
+      return false;
+    Known before = known();
+    choose(std::move(plan));
+    if (!isBetter(before)) {
+      restore(std::move(before));
+      return false;
+    }
+    decision.widened = true;
+    return true;
+  }
+
+  /// The part of time, or of what is sent, that may be left.
+  double mostLeft() const { return std::min(1 - settings.leastGain, 1 - kNothing); }
+
   /// Few assignments are all searched. The best is taken if it saves enough time, or sends so much less.
   void searchAll() {
     AllAssignments all = searchAllAssignments(program, ends, options, decision.time, costs);
-    if (!all.plan.empty()) {
-      Known before = known();
-      choose(std::move(all.plan));
-      const double most = std::min(1 - settings.leastGain, 1 - kNothing);
-      if (decision.time < before.time * most || sent() < before.sent * most)
-        decision.widened = true;
-      else
-        restore(std::move(before));
-    }
+    takeIf(std::move(all.plan), [&](const Known &before) {
+      return decision.time < before.time * mostLeft() || sent() < before.sent * mostLeft();
+    });
     decision.boundsAll = all.complete;
-    if (all.complete)
-      decision.lowerBound = all.time;
+    if (!all.complete)
+      return;
+    decision.lowerBound = all.time;
+    if (sends(sent()))
+      useIdleAxes();
+  }
+
+  /// Whether it is more than what is left of numbers that cancel each other.
+  bool sends(double seconds) const { return seconds > kNothing * decision.time; }
+
+  /// Axes that nothing lies over. Taken only if less is sent with them: work alone is no reason for
+  /// collectives that else nobody needs. The fastest plan is asked alone.
+  void useIdleAxes() {
+    if (settings.idleAxes.empty())
+      return;
+    AllAssignments all =
+        searchAllAssignments(program, ends, options, decision.time, costs, settings.idleAxes);
+    if (!takeIf(std::move(all.plan), [&](const Known &before) {
+          return sends(before.sent - sent()) && sent() < before.sent * mostLeft();
+        }))
+      return;
+    decision.boundsAll = all.complete; // something lies over them now
+    decision.lowerBound = decision.time;
   }
 
   /// What a plan has and no option says stands among the options.

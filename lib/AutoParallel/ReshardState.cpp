@@ -111,6 +111,9 @@ std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int
       continue;
     cuts[i].insert(1);
     cuts[i].insert(axis.size);
+    for (const AxisRef &reserved : options.reserved)
+      if (reserved.axis == int(i))
+        cutAt(cuts, {reserved});
     if (!isChain(cuts[i]))
       return std::nullopt;
     if (wide && refine == Refine::Common)
@@ -127,8 +130,9 @@ std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int
   for (auto [i, axisCuts] : llvm::enumerate(cuts)) {
     int64_t pre = 1;
     for (int64_t cut : axisCuts) {
-      if (cut > pre)
-        problem.digits.push_back({int(i), pre, cut / pre});
+      const AxisRef digit = {int(i), pre, cut / pre};
+      if (cut > pre && llvm::none_of(options.reserved, [&](const AxisRef &a) { return a.overlaps(digit); }))
+        problem.digits.push_back(digit);
       pre = cut;
     }
   }

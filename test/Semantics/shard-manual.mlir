@@ -37,6 +37,22 @@ func.func @terms(%x: tensor<5x12xf32> {graph.kind = #graph.kind<input>, graph.na
   return %u : tensor<5x4xf32>
 }
 
+// Inside, sums over b are handed on in pieces over b; a could share the work, but is not there.
+func.func @other_axis(%x: tensor<16x12xf32> {graph.kind = #graph.kind<input>, graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{}, {}]>},
+                      %v: tensor<12x12xf32> {graph.kind = #graph.kind<input>, graph.name = "v", dist.sharding = #dist.sharding<@mesh, [{}, {"b"}]>},
+                      %w: tensor<12x12xf32> {graph.kind = #graph.kind<input>, graph.name = "w", dist.sharding = #dist.sharding<@mesh, [{"b"}, {}]>})
+    -> (tensor<16x12xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}) {
+  %0 = dist.manual_computation over {"a"} (%x, %v, %w : tensor<16x12xf32>, tensor<12x12xf32>, tensor<12x12xf32>) -> (tensor<16x12xf32>)
+      in [#dist.sharding<@mesh, [{}, {}]>, #dist.sharding<@mesh, [{}, {"b"}]>, #dist.sharding<@mesh, [{"b"}, {}]>] out [#dist.sharding<@mesh, [{}, {"b"}]>] {
+  ^bb0(%p: tensor<16x12xf32>, %q: tensor<12x12xf32>, %r: tensor<12x12xf32>):
+    %h = graph.linear %p, %q contract = 1 : (tensor<16x12xf32>, tensor<12x12xf32>) -> tensor<16x12xf32>
+    %e = graph.relu %h : tensor<16x12xf32>
+    %c = graph.linear %e, %r contract = 1 : (tensor<16x12xf32>, tensor<12x12xf32>) -> tensor<16x12xf32>
+    dist.manual_yield %c : tensor<16x12xf32>
+  }
+  return %0 : tensor<16x12xf32>
+}
+
 //--- broken.mlir
 dist.mesh @mesh = <["a"=2, "b"=3]>
 // Promises that ranks along b hold the same, which they do not.

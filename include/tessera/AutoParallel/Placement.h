@@ -60,7 +60,8 @@ double chosenShare(llvm::ArrayRef<int64_t> shape, const ChosenRows &chosen, cons
 /// Plans and their times, remembered: the same reshards are asked for again and again.
 class ReshardCosts {
 public:
-  ReshardCosts(Mesh mesh, Machine machine);
+  /// Plans use no axis of `reserved`, nor do the ends that are asked about.
+  ReshardCosts(Mesh mesh, Machine machine, AxisList reserved = {});
 
   struct Cost {
     bool possible = false;
@@ -98,6 +99,7 @@ public:
 
   const Mesh mesh;
   const Machine machine;
+  const AxisList reserved;
 
 private:
   using Key = llvm::SmallVector<int64_t, 24>;
@@ -130,7 +132,8 @@ private:
 /// The plan that the compiler emits for a reshard: cheapest for this machine, by the compiler's collectives.
 std::optional<ReshardPlan> planForMachine(const Machine &machine, const Mesh &mesh,
                                           llvm::ArrayRef<int64_t> shape, double elementBytes,
-                                          const Sharding &from, const Sharding &to);
+                                          const Sharding &from, const Sharding &to,
+                                          const AxisList &reserved = {});
 
 /// The part of an op's work that one rank does if its factors have these axes: the largest piece of each
 /// factor.

@@ -79,8 +79,9 @@ struct ProgramPlacementOptions {
   /// Bytes that a rank may have of the program's values at once (docs/Memory.md, "Placement"): of the choices
   /// that keep to it one that takes little time; where none does, one that has few.
   double liveBytes = std::numeric_limits<double>::infinity();
-  bool all = true;   ///< search all assignments where they are few
-  AxisList idleAxes; ///< that ops may be split over for that, though nothing may lie over them
+  bool all = true; ///< search all assignments where they are few
+  /// That ops may be split over though nothing lies over them, for `liveBytes`, or where less is sent so.
+  AxisList idleAxes;
   /// The part of all time, or of what is sent, that the best of them must save to be taken.
   double leastGain = 0;
 };

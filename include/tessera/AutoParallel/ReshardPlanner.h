@@ -93,6 +93,8 @@ struct ReshardOptions {
   /// Only a plan that costs less is wanted, and only within the memory of source and target; none is returned
   /// if none is found.
   double below = std::numeric_limits<double>::infinity();
+  /// Axes that neither end lies over and no step may use.
+  AxisList reserved;
 };
 
 /// What planReshard minimizes: elements and latencies.

@@ -11,6 +11,14 @@ using namespace tessera::dist;
 
 AxisList ManualComputationOp::getManualAxes(const Mesh &mesh) { return fromAxesAttr(getAxes(), mesh); }
 
+AxisList tessera::dist::reservedAxes(Block &block, const Mesh &mesh) {
+  AxisList axes;
+  for (Operation *op = block.getParentOp(); op; op = op->getParentOp())
+    if (auto manual = dyn_cast<ManualComputationOp>(op))
+      axes.append(manual.getManualAxes(mesh));
+  return axes;
+}
+
 static ShardingAttr shardingOf(Type type, std::optional<ArrayAttr> list, unsigned i) {
   if (ShardingAttr written = getShardingAttr(type))
     return written;

@@ -7,4 +7,11 @@
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Dist/IR/DistManualOps.h.inc"
 
+namespace tessera::dist {
+
+/// Of all manual computations that the block is part of.
+AxisList reservedAxes(mlir::Block &block, const Mesh &mesh);
+
+} // namespace tessera::dist
+
 #endif

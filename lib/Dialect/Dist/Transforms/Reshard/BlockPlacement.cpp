@@ -202,12 +202,11 @@ FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFac
   ProgramPlacementOptions settings;
   settings.leastGain = kWorthMoreMessages;
   settings.liveBytes = liveBytes;
-  // In a manual region some axes are not the compiler's.
-  Operation *parent = block.getParentOp();
-  if (!isa<ManualComputationOp>(parent) && !parent->getParentOfType<ManualComputationOp>())
-    for (auto [i, axis] : llvm::enumerate(costs.mesh.axes))
-      if (axis.size > 1)
-        settings.idleAxes.push_back(wholeAxis(costs.mesh, int(i)));
+  for (auto [i, axis] : llvm::enumerate(costs.mesh.axes)) {
+    const AxisRef whole = wholeAxis(costs.mesh, int(i));
+    if (axis.size > 1 && llvm::none_of(costs.reserved, [&](const AxisRef &a) { return a.overlaps(whole); }))
+      settings.idleAxes.push_back(whole);
+  }
   return solve(builder, block.getParentOp(), costs, settings);
 }
 

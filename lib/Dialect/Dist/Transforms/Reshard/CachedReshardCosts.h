@@ -12,6 +12,7 @@
 #include "mlir/Pass/AnalysisManager.h"
 
 #include <memory>
+#include <vector>
 
 namespace tessera::dist {
 
@@ -19,17 +20,21 @@ class CachedReshardCosts {
 public:
   explicit CachedReshardCosts(mlir::Operation *) {}
 
-  /// Those on `mesh` and `machine`, which are the module's; of another mesh or machine nothing is kept.
-  ReshardCosts &on(const Mesh &mesh, const Machine &machine) {
-    if (!costs || !(costs->mesh == mesh) || !(costs->machine == machine))
-      costs = std::make_unique<ReshardCosts>(mesh, machine);
-    return *costs;
+  /// Those on `mesh` and `machine`, which are the module's; of another mesh or machine nothing is kept. In
+  /// manual regions over `reserved` they are others, for whose plans those axes are not there.
+  ReshardCosts &on(const Mesh &mesh, const Machine &machine, const AxisList &reserved = {}) {
+    if (!known.empty() && (!(known.front()->mesh == mesh) || !(known.front()->machine == machine)))
+      known.clear();
+    for (const auto &costs : known)
+      if (costs->reserved == reserved)
+        return *costs;
+    return *known.emplace_back(std::make_unique<ReshardCosts>(mesh, machine, reserved));
   }
 
   bool isInvalidated(const mlir::AnalysisManager::PreservedAnalyses &) const { return false; }
 
 private:
-  std::unique_ptr<ReshardCosts> costs;
+  std::vector<std::unique_ptr<ReshardCosts>> known;
 };
 
 } // namespace tessera::dist

@@ -50,8 +50,8 @@ public:
       : module(module),
         liveBytes(liveBytes < 0 ? std::numeric_limits<double>::infinity() : double(liveBytes)),
         meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), written(meshName, mesh),
-        names(module), costs(plans.on(mesh, machineOf(module))), builder(module.getContext()),
-        pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
+        names(module), plans(plans), machine(machineOf(module)), costs(plans.on(mesh, machine)),
+        builder(module.getContext()), pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
     SearchWork before = searchWork();
@@ -165,10 +165,14 @@ private:
     return known = op.getResult();
   }
 
+  /// Of reshards in the block.
+  ReshardCosts &costsIn(Block &block) { return plans.on(mesh, machine, reservedAxes(block, mesh)); }
+
   double bytesReceived(ReshardOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     double bytes = gatheredElementBytes(op.getInput());
-    return costs.reshard(type.getShape(), bytes, shardingOf(op.getInput()), shardingOf(op.getResult()))
+    return costsIn(*op->getBlock())
+               .reshard(type.getShape(), bytes, shardingOf(op.getInput()), shardingOf(op.getResult()))
                .received *
            bytes;
   }
@@ -244,7 +248,7 @@ private:
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
                      [&](OpResult result) { return written.of(result); },
                      [&](Operation *op) { return written.outsideNeeds(op); }};
-    auto decisions = placeBlock(block, facts, costs, liveBytes);
+    auto decisions = placeBlock(block, facts, costsIn(block), liveBytes);
     if (failed(decisions))
       return failure();
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -317,7 +321,7 @@ private:
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
                      [&](OpResult result) { return written.of(result); },
                      [](Operation *) { return std::nullopt; }};
-    auto decisions = placeOps(ops, uses, facts, costs);
+    auto decisions = placeOps(ops, uses, facts, costsIn(*ops.front()->getBlock()));
     if (failed(decisions))
       return failure();
     for (Operation *made : ops)
@@ -445,7 +449,9 @@ private:
   Mesh mesh;
   ShardingAttributes written;
   DimNames names;
-  ReshardCosts &costs;
+  CachedReshardCosts &plans;
+  Machine machine;
+  ReshardCosts &costs; ///< outside manual computations
   OpBuilder builder;
   PinConflicts pins;
   int64_t writtenOut = 0;               ///< ops so far
