@@ -152,7 +152,9 @@ std::optional<ReshardPlan> ReshardCosts::plan(llvm::ArrayRef<int64_t> shape, dou
 double ReshardCosts::floorOf(Entry &entry, int tensor, int from, int to) {
   if (entry.floor < 0) {
     const Tensor &value = tensors[size_t(tensor)];
-    ReshardNeeds needs = reshardNeeds(mesh, value.shape, ends[size_t(from)], ends[size_t(to)]);
+    ReshardOptions options;
+    options.reserved = reserved;
+    ReshardNeeds needs = reshardNeeds(mesh, value.shape, ends[size_t(from)], ends[size_t(to)], options);
     entry.floor = needs.possible ? leastLatency * needs.rounds + needs.received * value.chosen.share *
                                                                      value.elementBytes / mostBandwidth
                                  : std::numeric_limits<double>::infinity();

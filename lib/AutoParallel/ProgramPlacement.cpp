@@ -259,12 +259,36 @@ private:
       return;
     AllAssignments all =
         searchAllAssignments(program, ends, options, decision.time, costs, settings.idleAxes);
-    if (!takeIf(std::move(all.plan), [&](const Known &before) {
-          return sends(before.sent - sent()) && sent() < before.sent * mostLeft();
-        }))
+    if (!all.complete)
       return;
-    decision.boundsAll = all.complete; // something lies over them now
-    decision.lowerBound = decision.time;
+    const bool taken = takeIf(std::move(all.plan), [&](const Known &before) {
+      const bool less = sends(before.sent - sent()) && sent() < before.sent * mostLeft();
+      return less && decision.time + cuttingTime() < before.time && keepsWithin();
+    });
+    if (taken) // something lies over them now
+      decision.lowerBound = std::min(all.time, decision.time);
+  }
+
+  /// Seconds of copies of the pieces in which ops read what is given in larger ones. Prices have slices free;
+  /// but with idle axes anything may be cut.
+  double cuttingTime() const {
+    double bytes = 0;
+    for (auto [value, valueEnds] : llvm::zip(program.values, ends)) {
+      if (valueEnds.producer >= 0)
+        continue;
+      std::vector<Sharding> needed;
+      for (auto &[op, operand] : valueEnds.readers)
+        indexOf(needed, chosen[size_t(op)]->operands[size_t(operand)]);
+      for (const Sharding &sharding : needed)
+        if (double piece = LiveBytes::of(value, sharding); piece < LiveBytes::of(value, value.sharding))
+          bytes += 2 * piece; // read and written
+    }
+    return bytes / costs.machine.memoryBandwidth;
+  }
+
+  bool keepsWithin() const {
+    return !std::isfinite(settings.liveBytes) ||
+           LiveBytes(program, costs.machine).most(chosen) <= settings.liveBytes;
   }
 
   /// What a plan has and no option says stands among the options.

@@ -107,13 +107,12 @@ std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int
   // While something is to be summed up, axes that nobody named can share the work.
   bool sums = from.partial != to.partial;
   for (auto [i, axis] : llvm::enumerate(mesh.axes)) {
-    if (cuts[i].empty() && !sums && !wide)
+    const bool isReserved =
+        llvm::any_of(options.reserved, [i = int(i)](const AxisRef &other) { return other.axis == i; });
+    if (cuts[i].empty() && (isReserved || (!sums && !wide)))
       continue;
     cuts[i].insert(1);
     cuts[i].insert(axis.size);
-    for (const AxisRef &reserved : options.reserved)
-      if (reserved.axis == int(i))
-        cutAt(cuts, {reserved});
     if (!isChain(cuts[i]))
       return std::nullopt;
     if (wide && refine == Refine::Common)
@@ -130,9 +129,8 @@ std::optional<Problem> reshard::makeProblem(const Mesh &mesh, llvm::ArrayRef<int
   for (auto [i, axisCuts] : llvm::enumerate(cuts)) {
     int64_t pre = 1;
     for (int64_t cut : axisCuts) {
-      const AxisRef digit = {int(i), pre, cut / pre};
-      if (cut > pre && llvm::none_of(options.reserved, [&](const AxisRef &a) { return a.overlaps(digit); }))
-        problem.digits.push_back(digit);
+      if (cut > pre)
+        problem.digits.push_back({int(i), pre, cut / pre});
       pre = cut;
     }
   }

@@ -199,11 +199,8 @@ template <typename F> struct UnitParts {
   }
 };
 
-// Units are read once, and the processor itself fetches the next lines too late, if at all where codes and
-// scales are read in turn: this many bytes ahead they are there when they are wanted (measured on Zen 4: 6 to
-// 10 kB give the most). With each sub-block goes its share of all that follows, scales too: whatever is left
-// out is waited for.
-constexpr int64_t kAhead = 8192;
+// Units are read once (kAhead). With each sub-block goes its share of all that follows, scales too: whatever
+// is left out is waited for.
 template <typename F> TESSERA_INLINE void fetchAhead(const uint8_t *at) {
   static_assert(16 * F::scaleBytes + 16 * F::superBytes / F::perSuper <= 64);
   for (int line = 0; line <= F::Codes::words; ++line)

@@ -85,10 +85,14 @@ struct F16 : ByFloats {
   static void packed(const Element *p, Vec *w) { w[0] = row(p); }
 };
 
+// Weights of few rows are read once, and the processor itself fetches the next lines too late: this many
+// bytes ahead they are there when they are wanted (measured on Zen 4: 6 to 10 kB give the most).
+constexpr int64_t kAhead = 8192;
+
 // y[r, 0..16 V) = x[r, :] . w[:, 0..16 V), added to whole vectors of y if `adds`: w has rows of `stride`
-// groups, one for each group of k. R * V accumulators stay in registers. Each sum goes through k in order, so
-// that a row's result depends on nothing but the row: not on how many rows there are, on its place among
-// them, or on which columns a thread has.
+// groups, one for each group of k. R * V accumulators stay in registers. Each sum goes through groups of k in
+// order, so that a row's result depends on nothing but the row: not on how many rows there are, on its place
+// among them, or on which columns a thread has.
 template <typename W, int R, int V>
 void tile(const typename W::Input *x, int64_t ldx, const typename W::Element *w, int64_t stride, int64_t k,
           float *y, int64_t ldy, int64_t columns, bool adds) {
@@ -99,14 +103,21 @@ void tile(const typename W::Input *x, int64_t ldx, const typename W::Element *w,
       for (int v = 0; v < V; ++v)
         acc[r][v] = load(y + r * ldy + v * 16);
   typename W::Words b[G];
+  // Few rows wait for memory: where the vectors are all that a row of w has, what follows lies behind them.
+  const char *ahead = reinterpret_cast<const char *>(w) + (stride == V * 16 ? kAhead : 0);
+  constexpr int64_t step = V * 16 * G * int64_t(sizeof(typename W::Element));
   int64_t i = 0;
-  for (; i + G <= k; i += G)
+  for (; i + G <= k; i += G) {
+    if constexpr (R <= 2)
+      for (int64_t line = 0; line < step; line += 64)
+        __builtin_prefetch(ahead + i / G * step + line);
     for (int v = 0; v < V; ++v) {
       W::packed(w + i * stride + v * 16 * G, b);
       for (int g = 0; g < G; ++g)
         for (int r = 0; r < R; ++r)
           acc[r][v] = W::added(acc[r][v], x[r * ldx + i + g], b[g]);
     }
+  }
   if (i < k)
     for (int v = 0; v < V; ++v) {
       W::packed(w + i * stride + v * 16 * G, b);

@@ -60,7 +60,7 @@ double chosenShare(llvm::ArrayRef<int64_t> shape, const ChosenRows &chosen, cons
 /// Plans and their times, remembered: the same reshards are asked for again and again.
 class ReshardCosts {
 public:
-  /// Plans use no axis of `reserved`, nor do the ends that are asked about.
+  /// Plans use no axis of `reserved` (whole ones), over which none of the ends lies that are asked about.
   ReshardCosts(Mesh mesh, Machine machine, AxisList reserved = {});
 
   struct Cost {

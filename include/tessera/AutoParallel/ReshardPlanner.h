@@ -93,7 +93,7 @@ struct ReshardOptions {
   /// Only a plan that costs less is wanted, and only within the memory of source and target; none is returned
   /// if none is found.
   double below = std::numeric_limits<double>::infinity();
-  /// Axes that neither end lies over and no step may use.
+  /// Axes, whole ones, that no step uses where neither end lies over them.
   AxisList reserved;
 };
 

@@ -98,6 +98,30 @@ TEST(ProgramPlacement, WeightsInBlocksAreNotGatheredTwice) {
               !inBlocks);
 }
 
+// With dp less of the token is sent, but the weight must be cut for it on every call, which prices do not
+// know.
+TEST(ProgramPlacement, IdleAxesPayForThePiecesThatTheyCut) {
+  for (double memoryBandwidth : {1e12, 1e11, 1e10}) {
+    Builder p("dp2 tp4");
+    int x = p.input("2x1x1024", "[tp/-/-]"), w = p.input("1024x1024", "[tp/-]");
+    p.need(p.op(kLinear, {x, w}, "2x1x1024"), "[tp/-/-]");
+    Machine machine;
+    machine.memoryBandwidth = memoryBandwidth;
+    ReshardCosts costs(p.mesh, machine);
+    ProgramPlacementOptions settings;
+    settings.leastGain = kWorthMoreMessages;
+    auto usesDp = [&] {
+      ProgramDecision decision = placeProgram(p.program, costs, settings);
+      return llvm::any_of(decision.ops.front().factorAxes, [&](const AxisList &axes) {
+        return llvm::any_of(axes, [](const AxisRef &axis) { return axis.axis == 0; });
+      });
+    };
+    EXPECT_FALSE(usesDp());
+    settings.idleAxes = {wholeAxis(p.mesh, 0), wholeAxis(p.mesh, 1)};
+    EXPECT_EQ(usesDp(), memoryBandwidth > 1e10);
+  }
+}
+
 // up -> silu -> mul -> down stay on ffn although propagation said nothing of it.
 TEST(ProgramPlacement, ChainsKeepTheShardingOfTheirEnds) {
   Builder p("tp4");

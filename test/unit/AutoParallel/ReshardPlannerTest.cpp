@@ -346,6 +346,42 @@ TEST(ReshardPlanner, RandomSmallPlansReplay) {
   }
 }
 
+// Axes that neither end lies over share the work of sums, unless they are reserved.
+TEST(ReshardPlanner, ReservedAxesAreLeftAlone) {
+  RandomReshardLimits limits;
+  limits.axes = 4;
+  limits.axisSize = 4;
+  limits.devices = 64;
+  limits.dimSize = 16;
+  RandomReshards cases(1, limits);
+  int usedElse = 0;
+  for (int i = 0; i < 400; ++i) {
+    Case c = cases.next(/*divides=*/true, /*partial=*/true);
+    AxisList used = c.from.usedAxes(), idle;
+    llvm::append_range(used, c.to.usedAxes());
+    for (int axis = 0; axis < int(c.mesh.axes.size()); ++axis)
+      if (llvm::none_of(used, [&](const AxisRef &a) { return a.axis == axis; }))
+        idle.push_back(wholeAxis(c.mesh, axis));
+    auto uses = [&](const ReshardPlan &plan) {
+      return llvm::any_of(plan.steps, [&](const ReshardStep &step) {
+        AxisList axes = step.result.usedAxes();
+        for (const AxisMove &move : step.moves)
+          llvm::append_range(axes, move.axes);
+        return llvm::any_of(
+            axes, [&](const AxisRef &a) { return llvm::is_contained(idle, wholeAxis(c.mesh, a.axis)); });
+      });
+    };
+    for (ReshardOptions options : {ReshardOptions(), strided()}) {
+      usedElse += uses(*planReshard(c.mesh, c.shape, c.from, c.to, options));
+      options.reserved = idle;
+      auto plan = planReshard(c.mesh, c.shape, c.from, c.to, options);
+      ASSERT_TRUE(plan) << i;
+      EXPECT_FALSE(uses(*plan)) << i;
+    }
+  }
+  EXPECT_GE(usedElse, 20);
+}
+
 // Five axes of up to 64, prime sizes among them: a plan for each, found after looking at few steps.
 TEST(ReshardPlanner, RandomLargeReshardsSearchLittle) {
   RandomReshardLimits limits;

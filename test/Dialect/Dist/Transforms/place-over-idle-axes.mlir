@@ -4,15 +4,11 @@
 // Over y alone 896 bytes are sent: y moves in both weights, and the sum is taken. Over x, too, the hidden values are cut
 // eightfold, and gathered for the second product.
 // CHECK-DAG: block of func.func (3 ops): time 0.846 us{{.*}} gap 0.00 % to all assignments of axes that something lies over
-// In a region that x is taken apart for, nothing lies over it either, but it is not the compiler's.
-// CHECK-DAG: block of dist.manual_computation (3 ops): time 1.229 us
 // Much work that nobody asks to be split: whoever wants the product whole would have to gather it.
 // CHECK-DAG: block of func.func (1 ops): {{.*}} gap 0.00 %
 dist.mesh @mesh = <["x"=2, "y"=4]>
 // CHECK-LABEL: func.func @less_is_sent(%arg0
 // CHECK: graph.relu {{.*}}, #dist.sharding<@mesh, [{"x"}, {"y"}], global=[16, 16]>
-// CHECK-LABEL: func.func @region(%arg0
-// CHECK: graph.relu {{.*}}, #dist.sharding<@mesh, [{}, {"y"}], global=[16, 16]>
 func.func @less_is_sent(%a: tensor<16x16xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>, graph.kind = #graph.kind<input>, graph.name = "a"},
                         %v: tensor<16x16xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>, graph.kind = #graph.kind<input>, graph.name = "v"},
                         %w: tensor<16x16xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>, graph.kind = #graph.kind<input>, graph.name = "w"})
@@ -21,19 +17,6 @@ func.func @less_is_sent(%a: tensor<16x16xf32> {dist.sharding = #dist.sharding<@m
   %e = graph.relu %h : tensor<16x16xf32>
   %c = graph.linear %e, %w contract = 1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
   return %c : tensor<16x16xf32>
-}
-
-func.func @region(%a: tensor<16x16xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>}, %v: tensor<16x16xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>},
-                  %w: tensor<16x16xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}) -> (tensor<16x16xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}) {
-  %0 = dist.manual_computation over {"x"} (%a, %v, %w : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) -> (tensor<16x16xf32>)
-      in [#dist.sharding<@mesh, [{}, {}]>, #dist.sharding<@mesh, [{}, {"y"}]>, #dist.sharding<@mesh, [{"y"}, {}]>] out [#dist.sharding<@mesh, [{}, {"y"}]>] {
-  ^bb0(%b: tensor<16x16xf32>, %p: tensor<16x16xf32>, %q: tensor<16x16xf32>):
-    %h = graph.linear %b, %p contract = 1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
-    %e = graph.relu %h : tensor<16x16xf32>
-    %c = graph.linear %e, %q contract = 1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
-    dist.manual_yield %c : tensor<16x16xf32>
-  }
-  return %0 : tensor<16x16xf32>
 }
 
 // CHECK-LABEL: func.func @work_alone(%arg0

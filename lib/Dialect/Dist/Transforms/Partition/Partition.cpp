@@ -5,7 +5,6 @@
 #include "Partition/PaddingFacts.h"
 #include "Reshard/CachedReshardCosts.h"
 #include "RetiredOps.h"
-#include "tessera/Dialect/Dist/IR/Manual.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
 #include "tessera/Analysis/Sharding/Projection.h"
@@ -37,7 +36,7 @@ class Partitioner {
 public:
   Partitioner(ModuleOp module, MeshOp meshOp, CachedReshardCosts &plans)
       : module(module), meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), names(module),
-        plans(plans), machine(machineOf(module)), builder(module.getContext()) {}
+        plans(plans, mesh, machineOf(module)), builder(module.getContext()) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>())
@@ -106,8 +105,7 @@ private:
     Sharding before = getShardingAttr(op.getInput().getType()).toSharding(mesh),
              after = getShardingAttr(to).toSharding(mesh);
     double elementBytes = gatheredElementBytes(op.getInput());
-    auto plan =
-        plans.on(mesh, machine, reservedAxes(*op->getBlock(), mesh)).plan(shape, elementBytes, before, after);
+    auto plan = plans.in(*op->getBlock()).plan(shape, elementBytes, before, after);
     if (!plan)
       return op.emitOpError() << "cannot be done by collectives: " << toString(before, mesh) << " to "
                               << toString(after, mesh);
@@ -292,8 +290,7 @@ private:
   StringRef meshName;
   Mesh mesh;
   DimNames names;
-  CachedReshardCosts &plans;
-  Machine machine;
+  RegionCosts plans;
   OpBuilder builder;
 };
 

@@ -191,6 +191,17 @@ FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, Resh
 }
 } // namespace
 
+/// That ops may be split over.
+static AxisList freeAxes(const ReshardCosts &costs) {
+  AxisList axes;
+  for (auto [i, axis] : llvm::enumerate(costs.mesh.axes)) {
+    const AxisRef whole = wholeAxis(costs.mesh, int(i));
+    if (axis.size > 1 && !llvm::is_contained(costs.reserved, whole))
+      axes.push_back(whole);
+  }
+  return axes;
+}
+
 FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFacts &facts,
                                                     ReshardCosts &costs, double liveBytes) {
   ProgramBuilder builder(facts);
@@ -202,11 +213,7 @@ FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFac
   ProgramPlacementOptions settings;
   settings.leastGain = kWorthMoreMessages;
   settings.liveBytes = liveBytes;
-  for (auto [i, axis] : llvm::enumerate(costs.mesh.axes)) {
-    const AxisRef whole = wholeAxis(costs.mesh, int(i));
-    if (axis.size > 1 && llvm::none_of(costs.reserved, [&](const AxisRef &a) { return a.overlaps(whole); }))
-      settings.idleAxes.push_back(whole);
-  }
+  settings.idleAxes = freeAxes(costs);
   return solve(builder, block.getParentOp(), costs, settings);
 }
 
@@ -224,6 +231,8 @@ BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, Resh
   ProgramPlacementOptions settings = settingsOfPrices();
   settings.widen = widen;
   settings.below = below;
+  if (widen) // as placeBlock
+    settings.idleAxes = freeAxes(costs);
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
   if (decisions && std::isfinite(decision.time))
     for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))

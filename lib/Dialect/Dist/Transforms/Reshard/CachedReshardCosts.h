@@ -8,6 +8,7 @@
 #define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_CACHEDRESHARDCOSTS_H
 
 #include "tessera/AutoParallel/Placement.h"
+#include "tessera/Dialect/Dist/IR/Manual.h"
 
 #include "mlir/Pass/AnalysisManager.h"
 
@@ -35,6 +36,21 @@ public:
 
 private:
   std::vector<std::unique_ptr<ReshardCosts>> known;
+};
+
+/// Of a module's blocks: in a manual computation its axes are not the compiler's.
+class RegionCosts {
+public:
+  RegionCosts(CachedReshardCosts &plans, const Mesh &mesh, const Machine &machine)
+      : plans(plans), mesh(mesh), machine(machine) {}
+
+  ReshardCosts &outside() { return plans.on(mesh, machine); }
+  ReshardCosts &in(mlir::Block &block) { return plans.on(mesh, machine, reservedAxes(block, mesh)); }
+
+private:
+  CachedReshardCosts &plans;
+  const Mesh mesh;
+  const Machine machine;
 };
 
 } // namespace tessera::dist

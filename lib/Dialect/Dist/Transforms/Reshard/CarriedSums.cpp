@@ -487,11 +487,11 @@ private:
 } // namespace
 
 void tessera::dist::keepCarriedSums(func::FuncOp function, const ShardingAttributes &written,
-                                    ReshardCosts &costs) {
+                                    RegionCosts &costs) {
   LoopPrices prices(written, costs);
   function.walk([&](DataFlowOpInterface flow) {
     if (isLoop(flow) && flow->hasAttr(kShardingsAttr) &&
         flow->hasAttr(kBlockShardingsAttr)) // else nobody propagated
-      LoopChooser(flow, written, costs, prices).run();
+      LoopChooser(flow, written, costs.in(*flow->getBlock()), prices).run();
   });
 }

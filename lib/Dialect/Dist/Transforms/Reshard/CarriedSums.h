@@ -12,6 +12,7 @@
 #define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_CARRIEDSUMS_H
 
 #include "Propagate/ShardingAttributes.h"
+#include "Reshard/CachedReshardCosts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -19,7 +20,7 @@ namespace tessera::dist {
 
 /// Loops without such a value or stack cost nothing; of others every body is looked at for each sum that
 /// could stay open and be worth it, and placed where the look is better.
-void keepCarriedSums(mlir::func::FuncOp function, const ShardingAttributes &written, ReshardCosts &costs);
+void keepCarriedSums(mlir::func::FuncOp function, const ShardingAttributes &written, RegionCosts &costs);
 
 } // namespace tessera::dist
 #endif

@@ -50,12 +50,12 @@ public:
       : module(module),
         liveBytes(liveBytes < 0 ? std::numeric_limits<double>::infinity() : double(liveBytes)),
         meshName(meshOp.getSymName()), mesh(meshOp.getMesh().toMesh()), written(meshName, mesh),
-        names(module), plans(plans), machine(machineOf(module)), costs(plans.on(mesh, machine)),
-        builder(module.getContext()), pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
+        names(module), costs(plans, mesh, machineOf(module)), builder(module.getContext()),
+        pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
     SearchWork before = searchWork();
-    layOutputs(module, written, costs);
+    layOutputs(module, written, costs.outside());
     if (SearchWork work = searchWork().since(before); work.tableEntries > 0)
       dist::explain(module.getLoc(), "prices",
                     llvm::formatv("what functions hand out: searched {0} steps of {1} reshards and {2} "
@@ -165,13 +165,10 @@ private:
     return known = op.getResult();
   }
 
-  /// Of reshards in the block.
-  ReshardCosts &costsIn(Block &block) { return plans.on(mesh, machine, reservedAxes(block, mesh)); }
-
   double bytesReceived(ReshardOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     double bytes = gatheredElementBytes(op.getInput());
-    return costsIn(*op->getBlock())
+    return costs.in(*op->getBlock())
                .reshard(type.getShape(), bytes, shardingOf(op.getInput()), shardingOf(op.getResult()))
                .received *
            bytes;
@@ -248,7 +245,7 @@ private:
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
                      [&](OpResult result) { return written.of(result); },
                      [&](Operation *op) { return written.outsideNeeds(op); }};
-    auto decisions = placeBlock(block, facts, costsIn(block), liveBytes);
+    auto decisions = placeBlock(block, facts, costs.in(block), liveBytes);
     if (failed(decisions))
       return failure();
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -321,7 +318,7 @@ private:
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
                      [&](OpResult result) { return written.of(result); },
                      [](Operation *) { return std::nullopt; }};
-    auto decisions = placeOps(ops, uses, facts, costsIn(*ops.front()->getBlock()));
+    auto decisions = placeOps(ops, uses, facts, costs.in(*ops.front()->getBlock()));
     if (failed(decisions))
       return failure();
     for (Operation *made : ops)
@@ -449,9 +446,7 @@ private:
   Mesh mesh;
   ShardingAttributes written;
   DimNames names;
-  CachedReshardCosts &plans;
-  Machine machine;
-  ReshardCosts &costs; ///< outside manual computations
+  RegionCosts costs;
   OpBuilder builder;
   PinConflicts pins;
   int64_t writtenOut = 0;               ///< ops so far

@@ -474,9 +474,9 @@ private:
 };
 } // namespace
 
-void tessera::dist::layLoops(func::FuncOp function, const ShardingAttributes &written, ReshardCosts &costs) {
+void tessera::dist::layLoops(func::FuncOp function, const ShardingAttributes &written, RegionCosts &costs) {
   function.walk([&](DataFlowOpInterface flow) {
     if (flow->hasAttr(kShardingsAttr) && flow->hasAttr(kBlockShardingsAttr)) // else nobody propagated
-      LoopLayouts(flow, written, costs).run();
+      LoopLayouts(flow, written, costs.in(*flow->getBlock())).run();
   });
 }

@@ -10,6 +10,7 @@
 #define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_LOOPLAYOUTS_H
 
 #include "Propagate/ShardingAttributes.h"
+#include "Reshard/CachedReshardCosts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -17,7 +18,7 @@ namespace tessera::dist {
 
 /// A rank holds no more of any of them than before. Bodies are placed twice where no other layout could gain
 /// a hundredth; else some more times for each of them.
-void layLoops(mlir::func::FuncOp function, const ShardingAttributes &written, ReshardCosts &costs);
+void layLoops(mlir::func::FuncOp function, const ShardingAttributes &written, RegionCosts &costs);
 
 } // namespace tessera::dist
 #endif

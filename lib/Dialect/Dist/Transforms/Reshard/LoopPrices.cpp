@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::dist;
 
-LoopPrices::LoopPrices(const ShardingAttributes &written, ReshardCosts &costs)
+LoopPrices::LoopPrices(const ShardingAttributes &written, RegionCosts &costs)
     : costs(costs), facts{[&written](Value value) { return written.of(value); },
                           [&written](OpResult result) { return written.of(result); },
                           [&written](Operation *op) { return written.outsideNeeds(op); }} {}
@@ -16,7 +16,7 @@ void LoopPrices::forEachBody(DataFlowOpInterface loop,
                              llvm::function_ref<void(BlockPricer &, double)> visit) {
   for (Region &region : loop->getRegions())
     for (Block &block : region)
-      visit(pricers.try_emplace(&block, block, facts, costs).first->second,
+      visit(pricers.try_emplace(&block, block, facts, costs.in(block)).first->second,
             double(loop.getExecutions(region.getRegionNumber())));
 }
 

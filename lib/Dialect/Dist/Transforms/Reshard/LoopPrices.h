@@ -8,6 +8,7 @@
 #define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_LOOPPRICES_H
 
 #include "Propagate/ShardingAttributes.h"
+#include "Reshard/CachedReshardCosts.h"
 
 #include <map>
 
@@ -15,7 +16,7 @@ namespace tessera::dist {
 
 class LoopPrices {
 public:
-  LoopPrices(const ShardingAttributes &written, ReshardCosts &costs);
+  LoopPrices(const ShardingAttributes &written, RegionCosts &costs);
 
   /// All iterations of `loop`, as it is written.
   BlockPrice price(DataFlowOpInterface loop);
@@ -36,7 +37,7 @@ public:
 private:
   void forEachBody(DataFlowOpInterface loop, llvm::function_ref<void(BlockPricer &, double times)> visit);
 
-  ReshardCosts &costs;
+  RegionCosts &costs;
   BlockFacts facts;
   std::map<mlir::Block *, BlockPricer> pricers;
 };
