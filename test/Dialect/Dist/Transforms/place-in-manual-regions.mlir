@@ -21,6 +21,22 @@ func.func @region(%a: tensor<16x16xf32> {dist.sharding = #dist.sharding<@mesh, [
   return %0 : tensor<16x16xf32>
 }
 
+// The sum is taken at once: in halves over x, which are put together again, less would be sent.
+// CHECK-LABEL: func.func @sum(%arg0
+// CHECK: graph.linear
+// CHECK-NEXT: dist.all_reduce {{.*}} axes = {"y"}
+// CHECK-NEXT: dist.manual_yield
+func.func @sum(%a: tensor<8x64xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}, %v: tensor<16x64xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>})
+    -> (tensor<8x16xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>}) {
+  %0 = dist.manual_computation over {"x"} (%a, %v : tensor<8x64xf32>, tensor<16x64xf32>) -> (tensor<8x16xf32>)
+      in [#dist.sharding<@mesh, [{}, {"y"}]>, #dist.sharding<@mesh, [{}, {"y"}]>] out [#dist.sharding<@mesh, [{}, {}]>] {
+  ^bb0(%b: tensor<8x64xf32>, %p: tensor<16x64xf32>):
+    %h = graph.linear %b, %p contract = 1 : (tensor<8x64xf32>, tensor<16x64xf32>) -> tensor<8x16xf32>
+    dist.manual_yield %h : tensor<8x16xf32>
+  }
+  return %0 : tensor<8x16xf32>
+}
+
 // -----
 
 // As outside (place-over-idle-axes.mlir): x is used, z is not.
