@@ -301,5 +301,7 @@ std::vector<int> tessera::planWithin(const PlacementProgram &program, const std:
                                      std::vector<std::vector<PlacementDecision>> &options,
                                      llvm::ArrayRef<int> now, double limit, llvm::ArrayRef<AxisRef> idle,
                                      ReshardCosts &costs) {
+  if (program.ops.empty()) // nothing to choose
+    return {};
   return Within(program, ends, options, limit, costs).run(now, idle);
 }

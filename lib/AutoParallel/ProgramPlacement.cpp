@@ -261,9 +261,10 @@ private:
         searchAllAssignments(program, ends, options, decision.time, costs, settings.idleAxes);
     if (!all.complete)
       return;
+    const double cutting = cuttingTime();
     const bool taken = takeIf(std::move(all.plan), [&](const Known &before) {
       const bool less = sends(before.sent - sent()) && sent() < before.sent * mostLeft();
-      return less && decision.time + cuttingTime() < before.time && keepsWithin();
+      return less && decision.time + cuttingTime() < before.time + cutting && keepsWithin();
     });
     if (taken) // something lies over them now
       decision.lowerBound = std::min(all.time, decision.time);

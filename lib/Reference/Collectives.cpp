@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace tessera;
@@ -148,8 +149,19 @@ ReferenceTensor pieceOf(int64_t rank, const CollectiveSemantics &semantics, cons
   return result;
 }
 
-/// Elements of `have` that are no padding must be those of `want`; the first that is not.
-std::string firstDifference(const RankValues &have, const RankValues &want, const ShardedShape &to) {
+/// What two sums of the ranks' terms may differ by, added up in different orders: terms may cancel.
+double roundingOf(const RankValues &terms) {
+  double largest = 0;
+  for (const ReferenceTensor &piece : terms)
+    for (int64_t flat = 0; flat < piece.size(); ++flat)
+      if (double term = std::fabs(elementOf(piece, flat)); std::isfinite(term))
+        largest = std::max(largest, term);
+  return largest * double(terms.size()) * std::numeric_limits<double>::epsilon();
+}
+
+/// Elements of `have` that are no padding must be those of `want`, but for `rounding`; the first that is not.
+std::string firstDifference(const RankValues &have, const RankValues &want, const ShardedShape &to,
+                            double rounding) {
   SmallVector<int64_t> local = to.localShape();
   for (int64_t rank = 0; rank < int64_t(have.size()); ++rank) {
     const ReferenceTensor &x = have[size_t(rank)], &y = want[size_t(rank)];
@@ -160,7 +172,7 @@ std::string firstDifference(const RankValues &have, const RankValues &want, cons
         padding |= to.shard(int(d), rank) * local[d] + rest % local[d] >= to.global[d];
       double a = elementOf(x, flat), b = elementOf(y, flat);
       bool same = a == b || (std::isnan(a) && std::isnan(b)) ||
-                  std::fabs(a - b) <= 1e-12 * std::max(std::fabs(a), std::fabs(b));
+                  std::fabs(a - b) <= rounding + 1e-12 * std::max(std::fabs(a), std::fabs(b));
       if (!padding && !same)
         return "its axes and dimensions give rank " + std::to_string(rank) + " " + std::to_string(a) +
                " at place " + std::to_string(flat) + " of its piece, the types of operand and result say " +
@@ -211,7 +223,7 @@ FailureOr<RankValues> tessera::runCollective(Operation *op, const RankValues &pi
   RankValues byAttributes;
   for (int64_t rank = 0; rank < int64_t(pieces.size()); ++rank)
     byAttributes.push_back(pieceOf(rank, *semantics, pieces, from, to.localShape()));
-  error = firstDifference(byAttributes, *byTypes, to);
+  error = firstDifference(byAttributes, *byTypes, to, roundingOf(pieces));
   if (!error.empty())
     return failure();
   return byTypes;
@@ -226,7 +238,7 @@ FailureOr<RankValues> tessera::runExchange(Operation *self, const RankValues &ro
   auto same = exchange(sent, shapeOf(op.getSentIds()), known, op.getGroupAxes(to.mesh), error);
   if (failed(moved) || failed(same))
     return failure();
-  if (std::string difference = firstDifference(received, *same, known); !difference.empty()) {
+  if (std::string difference = firstDifference(received, *same, known, /*rounding=*/0); !difference.empty()) {
     error = "both sides have other choices: " + difference;
     return failure();
   }

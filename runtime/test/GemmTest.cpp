@@ -289,6 +289,36 @@ TEST(Gemm, KernelsOfEveryInstructionSet) {
         }
 }
 
+// A bias, and what is done to sums, whatever computes them.
+TEST(Gemm, BiasAndFunction) {
+  for (GemmTypes types : {GemmTypes{}, GemmTypes{BF16, BF16, F32}, GemmTypes{BF16, BF16, BF16}})
+    for (bool packed : {true, false})
+      for (int64_t m : {1, 5, 130})
+        for (int64_t k : {27, 28}) {
+          const int64_t n = 40;
+          ThreadPool pool(2, keepDnnlSingleThreaded);
+          Stored x(types.x, randomVector(m * k, 1)), w(types.w, randomVector(n * k, 2)),
+              bias(types.y, randomVector(n, 3));
+          PackedLayout layout(n, k, types.w);
+          Memory packedData(layout.bytes(), "test");
+          layout.packRows(0, n, w.wide.data(), packedData.data());
+          std::vector<char> y(size_t(io::bytesOf(types.y, m * n)));
+          Gemm(m, n, k, types, packed, pool, {/*bias=*/true, /*addend=*/false, ProductFunction::Relu})
+              .run(x.data.data(), packed ? packedData.data() : w.data.data(), y.data(), bias.data.data());
+          std::vector<float> got(size_t(m * n));
+          io::traits(types.y).widen(y.data(), m * n, got.data());
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j) {
+              double want = bias.wide[size_t(j)];
+              for (int64_t l = 0; l < k; ++l)
+                want += double(x.wide[size_t(i * k + l)]) * w.wide[size_t(j * k + l)];
+              want = std::max(want, 0.0);
+              ASSERT_NEAR(got[size_t(i * n + j)], want, 1e-4 + roundingOf(types.y) * want)
+                  << i << ", " << j << " packed " << packed << " k " << k;
+            }
+        }
+}
+
 // Few rows of bfloat16 by packed weights of bfloat16 go by pairs, where the CPU multiplies these.
 TEST(Gemm, FewRowsOfBfloat16GoByPairs) {
   ThreadPool pool(2, keepDnnlSingleThreaded);

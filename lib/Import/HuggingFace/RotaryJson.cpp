@@ -116,7 +116,8 @@ private:
         if (!name.empty() && settings.has(name))
           return settings.unsupported(name, "1");
     int64_t dims = int64_t(std::min(double(config.headDim) * part, double(kMaxSize)));
-    settings.require(dims >= 2 && dims <= config.headDim && dims % 2 == 0, "num_attention_heads",
+    settings.require(dims >= 2 && dims <= config.headDim && dims % 2 == 0,
+                     settings.has("head_dim") ? "head_dim" : "num_attention_heads",
                      "gives heads of size " + llvm::Twine(config.headDim) +
                          ", of which rotary embedding turns " + llvm::Twine(dims) + ": no pairs");
     if (dims != config.headDim)
