@@ -1,8 +1,8 @@
 //===- PlacementText.h - Placement cases as text ----------------*- C++ -*-===//
 //
 // A propagation case (PropagationText.h) with lines that start with `place` is placed after propagation, as
-// the compiler places a block: placeProgram decides how every op runs, planForMachine how values get from one
-// op to the next.
+// the compiler places a block, but for axes that nothing lies over: placeProgram decides how every op runs,
+// planForMachine how values get from one op to the next.
 //
 //   place                                      place it; every other line below does, too
 //   place machine {"link": {"latency": 0.001}} (tessera/AutoParallel/Machine.h; default: the given one)

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadSetting{"llama", R"({"num_key_value_heads": 12})", "num_key_value_heads"},
         BadSetting{"llama", R"({"head_dim": null, "num_attention_heads": 7, "num_key_value_heads": 7})",
                    "num_attention_heads): is 7, must divide hidden_size"},
-        BadSetting{"llama", R"({"head_dim": 7})", "pairs"},
+        BadSetting{"llama", R"({"head_dim": 7})", "head_dim): gives heads of size 7"},
         BadSetting{"llama", R"({"head_dim": 1073741824})", "head_dim"},
         BadSetting{"llama", R"({"rms_norm_eps": -1})", "rms_norm_eps): is -1"},
         BadSetting{"llama", R"({"rms_norm_eps": "small"})", "rms_norm_eps"},
