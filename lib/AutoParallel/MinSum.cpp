@@ -2,6 +2,8 @@
 #include "tessera/AutoParallel/MinSum.h"
 #include "tessera/AutoParallel/SearchWork.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <algorithm>
 #include <cassert>
 #include <limits>
@@ -167,18 +169,78 @@ void MinSum::planWith(int64_t largestTable, double weightOfPairs) {
   }
 }
 
-/// The least of `numbers`, in lanes that run beside each other: most of the search's time is spent here.
-static double leastOf(const std::vector<double> &numbers) {
+//===--- The least over one variable ----------------------------------------===//
+// Most of the search's time is spent here.
+
+/// Sums that are worked out beside each other: they stay in a core's nearest cache.
+static constexpr size_t kMostAtOnce = 2048;
+
+/// The least of each `values` neighbours.
+template <size_t kValues> static void leastOfFew(const double *sums, size_t count, double *least) {
+  for (size_t i = 0; i < count; ++i) {
+    double best = sums[i * kValues];
+    for (size_t value = 1; value < kValues; ++value)
+      best = sums[i * kValues + value] < best ? sums[i * kValues + value] : best;
+    least[i] = best;
+  }
+}
+
+/// The same of many, in lanes that run beside each other.
+static double leastOfMany(const double *numbers, size_t count) {
   constexpr size_t kLanes = 8;
   double lanes[kLanes];
   std::fill(std::begin(lanes), std::end(lanes), kInfinity);
-  size_t i = 0, whole = numbers.size() / kLanes * kLanes;
+  size_t i = 0, whole = count / kLanes * kLanes;
   for (; i < whole; i += kLanes)
     for (size_t lane = 0; lane < kLanes; ++lane)
       lanes[lane] = numbers[i + lane] < lanes[lane] ? numbers[i + lane] : lanes[lane];
-  for (; i < numbers.size(); ++i)
+  for (; i < count; ++i)
     lanes[0] = std::min(lanes[0], numbers[i]);
   return *std::min_element(std::begin(lanes), std::end(lanes));
+}
+
+static void leastOf(const double *sums, size_t count, size_t values, double *least) {
+  switch (values) {
+  case 1:
+    return leastOfFew<1>(sums, count, least);
+  case 2:
+    return leastOfFew<2>(sums, count, least);
+  case 3:
+    return leastOfFew<3>(sums, count, least);
+  case 4:
+    return leastOfFew<4>(sums, count, least);
+  default:
+    for (size_t i = 0; i < count; ++i)
+      least[i] = leastOfMany(sums + i * values, values);
+  }
+}
+
+/// Adds rows of `values` numbers, or sets sums to them, each `offsets` behind `from`.
+template <size_t kValues, bool kFirst>
+static void addRows(const double *from, llvm::ArrayRef<size_t> offsets, size_t values, double *sums) {
+  const size_t length = kValues ? kValues : values;
+  for (size_t offset : offsets) {
+    const double *row = from + offset;
+    for (size_t value = 0; value < length; ++value)
+      sums[value] = kFirst ? row[value] : sums[value] + row[value];
+    sums += length;
+  }
+}
+
+template <bool kFirst>
+static void addRows(const double *from, llvm::ArrayRef<size_t> offsets, size_t values, double *sums) {
+  switch (values) {
+  case 1:
+    return addRows<1, kFirst>(from, offsets, values, sums);
+  case 2:
+    return addRows<2, kFirst>(from, offsets, values, sums);
+  case 3:
+    return addRows<3, kFirst>(from, offsets, values, sums);
+  case 4:
+    return addRows<4, kFirst>(from, offsets, values, sums);
+  default:
+    return addRows<0, kFirst>(from, offsets, values, sums);
+  }
 }
 
 /// The minimum over the eliminated variable of the sum of the parts, for each combination of the others (last
@@ -208,19 +270,43 @@ void MinSum::minimize(Table &table) {
         for (size_t m = 0; m < minor; ++m)
           costs[p][(major * minor + m) * values + value] = part.costs[from++];
   }
-  std::vector<int> at(rank, 0);
-  std::vector<double> sums(values);
+  // The last variables make a block; of each part, where each combination of them is.
+  size_t outer = rank, atOnce = 1;
+  while (outer > 0 && atOnce * size_t(sizes[table.variables[outer - 1]]) * values <= kMostAtOnce)
+    atOnce *= size_t(sizes[table.variables[--outer]]);
+  std::vector<std::vector<size_t>> offsets(count, {0});
+  for (size_t p = 0; p < count; ++p)
+    for (size_t i = outer; i < rank; ++i) {
+      std::vector<size_t> wider;
+      for (size_t offset : offsets[p])
+        for (size_t value = 0; value < size_t(sizes[table.variables[i]]); ++value)
+          wider.push_back(offset + value * strides[p * rank + i]);
+      offsets[p] = std::move(wider);
+    }
+  std::vector<bool> dense; // rows follow one another
+  for (const std::vector<size_t> &rows : offsets) {
+    bool isDense = true;
+    for (size_t i = 0; i < rows.size(); ++i)
+      isDense &= rows[i] == i * values;
+    dense.push_back(isDense);
+  }
+  auto addPart = [&](auto isFirst, size_t p, double *sums) {
+    const double *from = costs[p].data() + index[p];
+    if (dense[p])
+      addRows<0, isFirst>(from, size_t(0), atOnce * values, sums);
+    else
+      addRows<isFirst>(from, offsets[p], values, sums);
+  };
+  std::vector<int> at(outer, 0);
+  std::vector<double> sums(atOnce * values);
   table.costs.resize(size_t(entries(table.variables)));
   searchWork().tableEntries += int64_t(table.costs.size() * values);
-  for (double &entry : table.costs) {
-    std::copy_n(costs[0].data() + index[0], values, sums.begin());
-    for (size_t p = 1; p < count; ++p) {
-      const double *row = costs[p].data() + index[p];
-      for (size_t value = 0; value < values; ++value)
-        sums[value] += row[value];
-    }
-    entry = leastOf(sums);
-    for (size_t i = rank; i-- > 0;) {
+  for (size_t entry = 0; entry < table.costs.size(); entry += atOnce) {
+    addPart(std::true_type(), 0, sums.data());
+    for (size_t p = 1; p < count; ++p)
+      addPart(std::false_type(), p, sums.data());
+    leastOf(sums.data(), atOnce, values, table.costs.data() + entry);
+    for (size_t i = outer; i-- > 0;) {
       bool wraps = ++at[i] == sizes[table.variables[i]];
       for (size_t p = 0; p < count; ++p)
         index[p] += wraps ? -strides[p * rank + i] * size_t(at[i] - 1) : strides[p * rank + i];

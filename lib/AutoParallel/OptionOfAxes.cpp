@@ -146,6 +146,30 @@ void tessera::leaveOpen(PlacementDecision &option, AxisList axes, PartialKind ki
   }
 }
 
+void tessera::keepOpen(const ProgramOp &op, llvm::function_ref<const Sharding &(int)> madeOf,
+                       PlacementDecision &option, AxisList &sums, PartialKind &kind) {
+  auto isFree = [&](const AxisRef &axis) {
+    return llvm::none_of(option.factorAxes, [&](const AxisList &list) {
+      return llvm::any_of(list, [&](const AxisRef &used) { return used.overlaps(axis); });
+    });
+  };
+  for (PartialKind wanted : {PartialKind::Sum, PartialKind::Max})
+    for (const auto &group : wanted == PartialKind::Sum ? op.rule.linear : op.rule.maxLinear)
+      for (int operand : group) {
+        const Sharding &made = madeOf(op.operands[size_t(operand)]);
+        if (made.partial.empty() || made.partialKind != wanted ||
+            (kind != PartialKind::None && kind != wanted) || !llvm::all_of(made.partial, isFree))
+          continue;
+        for (int member : group) {
+          option.operands[size_t(member)].partial = made.partial;
+          option.operands[size_t(member)].partialKind = wanted;
+        }
+        sums.append(made.partial.begin(), made.partial.end());
+        kind = wanted;
+        return;
+      }
+}
+
 /// Whether every factor can be cut by its axes at all.
 static bool canBeCut(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes) {
   return llvm::all_of(llvm::zip(rule.factors, factorAxes), [](auto pair) {

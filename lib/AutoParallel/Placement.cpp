@@ -206,6 +206,20 @@ std::optional<Sharding> tessera::shardingOfFactors(const TensorFactors &tensor,
       if (dim.size() > 1 && factors[f].size % axesSize(factorAxes[f]) != 0)
         return std::nullopt;
   Sharding whole(int64_t(tensor.dims.size()));
+  // Usually a dimension is one factor, and its axes are the factor's.
+  const bool isPlain = llvm::all_of(tensor.dims, [](const auto &dim) { return dim.size() <= 1; });
+  if (isPlain) {
+    for (auto [dim, sharding] : llvm::zip(tensor.dims, whole.dims)) {
+      if (dim.empty())
+        continue;
+      const AxisList &axes = factorAxes[size_t(dim.front())];
+      sharding.axes = axes;
+      mergeAdjacent(sharding.axes);
+      if (sharding.axes != axes)
+        return std::nullopt;
+    }
+    return whole;
+  }
   TensorProjection projection = project(tensor, whole, factors);
   for (auto [f, factor] : llvm::enumerate(projection.factors))
     if (factor.present)

@@ -24,6 +24,8 @@ static constexpr double kAllAssignments = 700;
 static constexpr double kMuch = 0.01;
 static constexpr double kNothing = 1e-9;
 static constexpr size_t kMostAxes = 8;
+/// Of axes: one has a byte, and a dimension has at most kMostAxes.
+static constexpr size_t kMostNumbers = 255;
 
 namespace {
 
@@ -40,7 +42,7 @@ class MoveSearch {
 public:
   MoveSearch(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
              llvm::ArrayRef<const PlacementDecision *> chosen, ReshardCosts &costs)
-      : program(program), ends(ends), costs(costs), left(kMostMoves) {
+      : program(program), ends(ends), costs(costs), left(kMostMoves), touched(program.values.size(), 0) {
     for (const ProgramValue &value : program.values) {
       tensors.push_back(costs.numberOf(value.shape, value.elementBytes, value.chosen));
       given.push_back(costs.numberOf(value.sharding));
@@ -109,10 +111,18 @@ private:
                           : now[size_t(e.producer)]->option.results[size_t(e.result)];
   }
 
+  /// Its number.
+  int numberMade(int value) const {
+    const ValueEnds &e = ends[size_t(value)];
+    return e.producer < 0 ? given[size_t(value)] : now[size_t(e.producer)]->results[size_t(e.result)];
+  }
+
+  bool isSum(int value) const { return !madeOf(value).partial.empty(); }
+
   /// Calls `visit` with the sharding that is made of a value and each that is needed of it, as numbers.
   template <typename Visit> void forEachNeed(int value, Visit visit) const {
     const ValueEnds &e = ends[size_t(value)];
-    int from = e.producer < 0 ? given[size_t(value)] : now[size_t(e.producer)]->results[size_t(e.result)];
+    const int from = numberMade(value);
     llvm::SmallVector<int, 8> seen;
     auto need = [&](int to, const Sharding &sharding) {
       if (to != from && !llvm::is_contained(seen, to)) {
@@ -169,22 +179,32 @@ private:
 
   //===--- Assignments ------------------------------------------------------===//
 
-  /// The op with these axes; a sum that an operand comes as stays open where `open` and the op is linear in
-  /// it. None if no sharding says it.
-  const Numbered *optionOf(int op, llvm::ArrayRef<AxisList> axes, bool open) {
+  /// The op of the group with the axes of `assignment`; a sum that an operand comes as stays open where
+  /// `open` and the op is linear in it. None if no sharding says it.
+  const Numbered *optionOf(const MoveGroup &group, size_t i, const Assignment &assignment, bool open) {
+    const int op = group.ops[i];
     const ProgramOp &info = program.ops[size_t(op)];
     key.assign({op, open});
-    for (const AxisList &list : axes) {
-      for (const AxisRef &axis : list)
-        key.append({axis.axis, axis.pre, axis.size});
-      key.push_back(-1); // no axis has that index
+    for (int dimension : group.dimensions[i]) {
+      key.push_back(0); // axes by number, which begin at 1, a byte for each
+      if (dimension >= 0)
+        for (int axis : assignment[size_t(dimension)])
+          key.back() = (key.back() << 8) | int64_t(axisNumbers[size_t(axis)]);
     }
     for (int operand : info.operands)
-      if (const Sharding &made = madeOf(operand); open && !made.partial.empty())
-        key.append({operand, costs.numberOf(made)});
+      if (open && isSum(operand))
+        key.append({operand, numberMade(operand)});
     auto [it, isNew] = known.try_emplace(key, nullptr);
-    if (isNew)
+    if (isNew) {
+      llvm::SmallVector<AxisList, 8> axes(group.dimensions[i].size());
+      for (auto [list, dimension] : llvm::zip(axes, group.dimensions[i]))
+        if (dimension >= 0) {
+          for (int axis : assignment[size_t(dimension)])
+            list.push_back(group.axes[size_t(axis)]);
+          mergeAdjacent(list);
+        }
       it->second = makeOption(info, axes, open);
+    }
     return it->second;
   }
 
@@ -196,47 +216,14 @@ private:
       return nullptr;
     AxisList sums = *reduced;
     if (open)
-      keepOpen(op, *option, sums, kind);
+      keepOpen(op, [&](int value) -> const Sharding & { return madeOf(value); }, *option, sums, kind);
     leaveOpen(*option, sums, kind);
     return keep(std::move(*option));
   }
 
-  /// The first sum that operands of one linear group come as, if its axes are free; who of the group is whole
-  /// joins.
-  void keepOpen(const ProgramOp &op, PlacementDecision &option, AxisList &sums, PartialKind &kind) const {
-    auto isFree = [&](const AxisRef &axis) {
-      return llvm::none_of(option.factorAxes, [&](const AxisList &list) {
-        return llvm::any_of(list, [&](const AxisRef &used) { return used.overlaps(axis); });
-      });
-    };
-    for (PartialKind wanted : {PartialKind::Sum, PartialKind::Max})
-      for (const auto &group : wanted == PartialKind::Sum ? op.rule.linear : op.rule.maxLinear)
-        for (int operand : group) {
-          const Sharding &made = madeOf(op.operands[size_t(operand)]);
-          if (made.partial.empty() || made.partialKind != wanted ||
-              (kind != PartialKind::None && kind != wanted) || !llvm::all_of(made.partial, isFree))
-            continue;
-          for (int member : group) {
-            option.operands[size_t(member)].partial = made.partial;
-            option.operands[size_t(member)].partialKind = wanted;
-          }
-          sums.append(made.partial.begin(), made.partial.end());
-          kind = wanted;
-          return;
-        }
-  }
-
   /// Runs op `i` of the group so; whether it can.
   bool takeOne(const MoveGroup &group, size_t i, const Assignment &assignment, bool open) {
-    llvm::ArrayRef<int> dimensions = group.dimensions[i];
-    llvm::SmallVector<AxisList, 8> axes(dimensions.size());
-    for (auto [list, dimension] : llvm::zip(axes, dimensions))
-      if (dimension >= 0) {
-        for (int axis : assignment[size_t(dimension)])
-          list.push_back(group.axes[size_t(axis)]);
-        mergeAdjacent(list);
-      }
-    const Numbered *option = optionOf(group.ops[i], axes, open);
+    const Numbered *option = optionOf(group, i, assignment, open);
     if (option)
       now[size_t(group.ops[i])] = option;
     return option;
@@ -266,12 +253,12 @@ private:
     for (auto [op, option] : llvm::zip(group.ops, base->options))
       now[size_t(op)] = option;
     double time = base->time;
-    touched.assign(program.values.size(), false);
+    ++plans;
     for (size_t i = 0; i < group.ops.size(); ++i) {
       const int op = group.ops[i];
       const ProgramOp &info = program.ops[size_t(op)];
       if (llvm::none_of(group.dimensions[i], [&](int d) { return d >= 0 && moved[unsigned(d)]; }) &&
-          !(open && llvm::any_of(info.operands, [&](int value) { return touched[size_t(value)]; })))
+          !(open && llvm::any_of(info.operands, [&](int value) { return touched[size_t(value)] == plans; })))
         continue;
       if (!takeOne(group, i, assignment, open))
         return kInfinity;
@@ -281,10 +268,10 @@ private:
       time += option->option.workTime - base->options[i]->option.workTime;
       for (const auto &list : {info.operands, info.results})
         for (int value : list)
-          touched[size_t(value)] = true;
+          touched[size_t(value)] = plans;
     }
     for (int value : group.values)
-      if (touched[size_t(value)])
+      if (touched[size_t(value)] == plans)
         time += timeOf(value) - base->times[size_t(value)];
     return time;
   }
@@ -322,13 +309,16 @@ private:
       if (shards > size)
         return;
     }
-    auto before = now;
+    beforeGroup.clear();
+    for (int op : group.ops)
+      beforeGroup.push_back(now[size_t(op)]);
     for (bool open : {true, false}) {
       double time = take(group, assignment, open, bases.empty() ? nullptr : &bases[open]);
       if (time < to.time * (1 - kNothing))
         to = {time, assignment, open};
-      bool sums = llvm::any_of(group.values, [&](int value) { return !madeOf(value).partial.empty(); });
-      now = before;
+      bool sums = open && llvm::any_of(group.values, [&](int value) { return isSum(value); });
+      for (auto [op, option] : llvm::zip(group.ops, beforeGroup))
+        now[size_t(op)] = option;
       if (!sums || left <= 0)
         break;
     }
@@ -417,6 +407,7 @@ private:
   bool improve(const MoveGroup &group) {
     if (group.axes.empty() || group.axes.size() > kMostAxes || group.sizes.empty())
       return false;
+    number(group);
     std::vector<const Numbered *> before = now, known;
     const double most = timeOf(group.ops, group.values);
     double least = most;
@@ -459,13 +450,22 @@ private:
     return best;
   }
 
-  static constexpr int kMostRounds = 12;
-
-  struct KeyHash {
-    size_t operator()(const llvm::SmallVector<int64_t, 24> &key) const {
-      return llvm::hash_combine_range(key.begin(), key.end());
+  /// Numbers of the group's axes for `key`, the same in all groups.
+  void number(const MoveGroup &group) {
+    if (axesKnown.size() + group.axes.size() > kMostNumbers) {
+      axesKnown.clear();
+      known.clear();
     }
-  };
+    axisNumbers.clear();
+    for (const AxisRef &axis : group.axes) {
+      auto it = llvm::find(axesKnown, axis);
+      axisNumbers.push_back(int(it - axesKnown.begin()) + 1);
+      if (it == axesKnown.end())
+        axesKnown.push_back(axis);
+    }
+  }
+
+  static constexpr int kMostRounds = 12;
 
   const PlacementProgram &program;
   const std::vector<ValueEnds> &ends;
@@ -475,10 +475,14 @@ private:
   std::vector<int> given;                        ///< of values: their sharding where no op makes them
   std::vector<llvm::SmallVector<int, 2>> always; ///< of values: what outside needs
   std::deque<Numbered> kept;
-  std::vector<const Numbered *> now; ///< of each op
-  std::vector<bool> touched;         ///< values, where the last plan differed from the one it was compared to
+  std::vector<const Numbered *> now;         ///< of each op
+  std::vector<const Numbered *> beforeGroup; ///< of a group's ops
+  std::vector<int> touched; ///< of values: the last plan that differed there from the one it was compared to
+  int plans = 0;            ///< that were compared
+  std::vector<AxisRef> axesKnown;
+  llvm::SmallVector<int, 8> axisNumbers; ///< of the group that is tried
   llvm::SmallVector<int64_t, 24> key;
-  std::unordered_map<llvm::SmallVector<int64_t, 24>, const Numbered *, KeyHash> known;
+  std::unordered_map<llvm::SmallVector<int64_t, 24>, const Numbered *, NumbersHash> known;
 };
 } // namespace
 

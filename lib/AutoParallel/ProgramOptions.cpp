@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 using namespace tessera;
 
@@ -359,17 +360,15 @@ private:
   }
 
   /// Keeps the options that look best from here: work, operands resharded from and results brought to where
-  /// propagation wants them, at least.
+  /// propagation wants them, at least. Without its reshards inside an option takes no more than with them, so
+  /// they are priced when it is next.
   void prune(const ProgramOp &op, int most) {
     if (int(options.size()) <= most)
       return;
-    for (PlacementDecision &option : options)
-      priceDecomposed(op, option, costs);
-    llvm::erase_if(options, [](const PlacementDecision &option) { return !std::isfinite(option.workTime); });
-    most = std::min(most, int(options.size()));
-    std::vector<std::pair<double, int>> order;
+    std::vector<double> outside; // of each option
+    std::set<std::pair<double, int>> order;
     for (auto [i, option] : llvm::enumerate(options)) {
-      double time = option.workTime;
+      double time = 0;
       auto reshard = [&](int value, const Sharding &from, const Sharding &to) {
         const ProgramValue &info = program.values[value];
         double floor = costs.floor(info.shape, info.elementBytes, from, to, info.chosen);
@@ -385,12 +384,23 @@ private:
       }
       for (auto [value, produced] : llvm::zip(op.results, option.results))
         reshard(value, produced, program.values[value].sharding);
-      order.push_back({time, int(i)});
+      outside.push_back(time);
+      order.insert({option.workTime + time, int(i)});
     }
-    llvm::sort(order);
     std::vector<PlacementDecision> kept;
-    for (auto &[time, i] : llvm::ArrayRef(order).take_front(most))
-      kept.push_back(std::move(options[i]));
+    while (int(kept.size()) < most && !order.empty()) {
+      auto [time, i] = *order.begin();
+      order.erase(order.begin());
+      PlacementDecision &option = options[i];
+      if (!std::isfinite(time))
+        break;
+      if (!option.unpriced) {
+        kept.push_back(std::move(option));
+        continue;
+      }
+      priceDecomposed(op, option, costs);
+      order.insert({option.workTime + outside[i], i});
+    }
     options = std::move(kept);
   }
 

@@ -73,6 +73,12 @@ std::optional<AxisList> reducedAxes(const ShardingRule &rule, llvm::ArrayRef<Axi
 /// Leaves the option's results partial over `axes`.
 void leaveOpen(PlacementDecision &option, AxisList axes, PartialKind kind);
 
+/// Has the option read the first sum that operands of one linear group come as, if its axes are free; who of
+/// the group is whole joins. Adds its axes to `sums`, over which results are partial, of kind `kind`.
+/// `madeOf`: how a value of the program is made.
+void keepOpen(const ProgramOp &op, llvm::function_ref<const Sharding &(int)> madeOf,
+              PlacementDecision &option, AxisList &sums, PartialKind &kind);
+
 /// Calls `visit` with `option` as the op's program, its factors there over `axes`, unpriced: with its results
 /// whole, and with those that could stay partial left so, in every selection.
 void forEachDecomposed(const ProgramOp &op, const PlacementDecision &option, AxisList axes,

@@ -14,9 +14,11 @@
 #include "tessera/AutoParallel/Machine.h"
 #include "tessera/AutoParallel/ReshardPlanner.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <deque>
 #include <optional>
 #include <unordered_map>
 
@@ -38,10 +40,21 @@ struct ReshardId {
   int tensor, from, to;
   bool operator==(const ReshardId &o) const { return tensor == o.tensor && from == o.from && to == o.to; }
 };
-struct ReshardIdHash {
-  size_t operator()(const ReshardId &id) const {
-    return size_t((uint64_t(uint32_t(id.tensor)) << 42) ^ (uint64_t(uint32_t(id.from)) << 21) ^
-                  uint64_t(uint32_t(id.to)));
+struct ReshardIdInfo {
+  static ReshardId getEmptyKey() { return {-1, -1, -1}; }
+  static ReshardId getTombstoneKey() { return {-2, -2, -2}; }
+  static bool isEqual(const ReshardId &a, const ReshardId &b) { return a == b; }
+  static unsigned getHashValue(const ReshardId &id) {
+    uint64_t hash = uint64_t(uint32_t(id.from)) << 32 | uint32_t(id.to);
+    hash = (hash ^ uint64_t(uint32_t(id.tensor)) << 20) * 0x9e3779b97f4a7c15; // 2^64 over the golden ratio
+    return unsigned(hash >> 32);
+  }
+};
+
+/// Of lists of numbers.
+struct NumbersHash {
+  template <typename Numbers> size_t operator()(const Numbers &numbers) const {
+    return llvm::hash_combine_range(numbers.begin(), numbers.end());
   }
 };
 
@@ -62,6 +75,8 @@ class ReshardCosts {
 public:
   /// Plans use no axis of `reserved` (whole ones), over which none of the ends lies that are asked about.
   ReshardCosts(Mesh mesh, Machine machine, AxisList reserved = {});
+  ReshardCosts(const ReshardCosts &) = delete; // what is known is large, and points at itself
+  ReshardCosts(ReshardCosts &&) = default;
 
   struct Cost {
     bool possible = false;
@@ -103,9 +118,6 @@ public:
 
 private:
   using Key = llvm::SmallVector<int64_t, 24>;
-  struct KeyHash {
-    size_t operator()(const Key &key) const { return llvm::hash_combine_range(key.begin(), key.end()); }
-  };
   struct Tensor {
     llvm::SmallVector<int64_t, 4> shape;
     double elementBytes;
@@ -116,17 +128,21 @@ private:
     std::optional<ReshardPlan> plan; ///< known with the cost, unless impossible
     double floor = -1;               ///< below 0: not known
   };
-  Entry &entryOf(int tensor, int from, int to) { return entries[{tensor, from, to}]; }
+  Entry &entryOf(int tensor, int from, int to) {
+    Entry *&entry = entries[{tensor, from, to}];
+    return entry ? *entry : *(entry = &entriesMade.emplace_back());
+  }
   double floorOf(Entry &entry, int tensor, int from, int to);
 
-  double leastLatency, mostBandwidth;            ///< of any link
-  Key key;                                       ///< of the last query
-  std::unordered_map<Key, int, KeyHash> numbers; ///< of tensors and of shardings
+  double leastLatency, mostBandwidth;                ///< of any link
+  Key key;                                           ///< of the last query
+  std::unordered_map<Key, int, NumbersHash> numbers; ///< of tensors and of shardings
   std::vector<Tensor> tensors;
-  std::vector<ReshardEnd> ends; ///< of shardings
-  std::unordered_map<ReshardId, Entry, ReshardIdHash> entries;
+  std::vector<ReshardEnd> ends;  ///< of shardings
+  std::deque<Entry> entriesMade; ///< they stay where they are
+  llvm::DenseMap<ReshardId, Entry *, ReshardIdInfo> entries;
   llvm::StringMap<int> names;
-  std::unordered_map<Key, double, KeyHash> times; ///< by name and ends
+  std::unordered_map<Key, double, NumbersHash> times; ///< by name and ends
 };
 
 /// The plan that the compiler emits for a reshard: cheapest for this machine, by the compiler's collectives.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -58,6 +59,40 @@ TEST(MinSum, EqualsBruteForce) {
     EXPECT_LE(small.lowerBound, best + 1e-9) << seed;
     EXPECT_GE(small.cost, best) << seed;
     EXPECT_EQ(small.cost, problem.costOf(small.values)) << seed;
+  }
+}
+
+// Tables of more entries than are worked out at once, and of variables in any order.
+TEST(MinSum, LargeTablesEqualBruteForce) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    MinSum problem;
+    std::vector<int> sizes, order = {0, 1, 2, 3};
+    for (size_t i = 0; i < order.size(); ++i) {
+      sizes.push_back(int(random() % 14) + 1);
+      problem.addVariable(sizes.back());
+    }
+    for (size_t rank : {1, 2, 3, 4, 4}) {
+      std::shuffle(order.begin(), order.end(), random);
+      std::vector<int> scope(order.begin(), order.begin() + ptrdiff_t(rank));
+      size_t entries = 1;
+      for (int variable : scope)
+        entries *= size_t(sizes[variable]);
+      std::vector<double> costs;
+      for (size_t e = 0; e < entries; ++e)
+        costs.push_back(double(random() % 100000));
+      problem.addTable(scope, std::move(costs));
+    }
+    std::vector<int> values(sizes.size(), 0);
+    double best = 1e30;
+    for (size_t i = 0; i < values.size();) {
+      best = std::min(best, problem.costOf(values));
+      for (i = 0; i < values.size() && ++values[i] == sizes[i]; ++i)
+        values[i] = 0;
+    }
+    auto solution = problem.solve();
+    EXPECT_EQ(solution.cost, best) << seed;
+    EXPECT_EQ(solution.lowerBound, best) << seed;
   }
 }
 

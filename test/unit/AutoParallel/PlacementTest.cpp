@@ -209,7 +209,7 @@ TEST(Placement, AnOpWithoutOperandsFollowsItsResult) {
 
 // Numbers of tensors and shardings have no limit that would let one reshard be taken for another.
 TEST(ReshardCosts, ReshardsAreToldApartByWholeNumbers) {
-  std::unordered_map<ReshardId, int, ReshardIdHash> known;
+  llvm::DenseMap<ReshardId, int, ReshardIdInfo> known;
   int count = 0;
   for (int large : {0, 1, 1 << 21, 1 << 22, 1 << 30})
     for (ReshardId id : {ReshardId{large, 5, 7}, ReshardId{5, large, 7}, ReshardId{5, 7, large}})
