@@ -41,6 +41,31 @@ void tessera::forEachDecomposed(const ProgramOp &op, const PlacementDecision &op
   }
 }
 
+/// The program of an op whose operands and results lie as in `option`.
+static PlacementProgram insideOf(const Decomposition &decomposition, const PlacementDecision &option) {
+  PlacementProgram inner = decomposition.program;
+  for (auto [value, sharding] : llvm::zip(decomposition.operands, option.operands))
+    inner.values[value].sharding = sharding;
+  for (auto [value, sharding] : llvm::zip(decomposition.results, option.results))
+    inner.uses.push_back({value, sharding});
+  return inner;
+}
+
+static ProgramDecision placeInside(const PlacementProgram &inner, ReshardCosts &costs) {
+  ProgramPlacementOptions settings;
+  settings.widen = false;
+  return placeProgram(inner, costs, settings);
+}
+
+double tessera::messagesInside(const ProgramOp &op, const PlacementDecision &option, ReshardCosts &costs) {
+  const PlacementProgram inner = insideOf(*op.decomposition, option);
+  const ProgramDecision placed = placeInside(inner, costs);
+  std::vector<const PlacementDecision *> chosen;
+  for (const PlacementDecision &one : placed.ops)
+    chosen.push_back(&one);
+  return programMessages(inner, chosen, costs);
+}
+
 /// The program's own work, and what is resharded inside. Elementwise ops around a reduction fuse, so theirs
 /// is not counted.
 void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs) {
@@ -57,14 +82,7 @@ void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, Re
       option.workTime += known;
       return;
     }
-  PlacementProgram inner = op.decomposition->program;
-  for (auto [value, sharding] : llvm::zip(op.decomposition->operands, option.operands))
-    inner.values[value].sharding = sharding;
-  for (auto [value, sharding] : llvm::zip(op.decomposition->results, option.results))
-    inner.uses.push_back({value, sharding});
-  ProgramPlacementOptions settings;
-  settings.widen = false;
-  ProgramDecision decision = placeProgram(inner, costs, settings);
+  ProgramDecision decision = placeInside(insideOf(*op.decomposition, option), costs);
   for (const PlacementDecision &placed : decision.ops)
     decision.time -= placed.workTime;
   option.workTime += decision.time;

@@ -21,6 +21,10 @@ static constexpr int kMostRounds = 1;
 /// take memory.
 static constexpr double kWorthwhile = 0.1;
 static constexpr double kNothing = 1e-9;
+/// Between the best choice that was found and what bounds it this part may be left open; so often it is
+/// halved.
+static constexpr double kOpen = 0.01;
+static constexpr int kMostHalves = 3;
 /// A plan that does not send so much less must take this part of all time, and may send so many times as
 /// much, or take half of it: where ranks repeat work.
 static constexpr double kMuchLess = 0.75, kHardlyMore = 1.5, kHalf = 0.5;
@@ -36,10 +40,11 @@ int indexOf(std::vector<Sharding> &list, const Sharding &sharding) {
   return int(list.size()) - 1;
 }
 
-/// Calls `visit` with the seconds of each reshard that happens, its value and the ops that read the result.
+/// Calls `visit` with each value, what it is made as, each sharding in which it is needed, and the ops that
+/// need it so.
 template <typename Visit>
-void forEachReshard(const PlacementProgram &program, const std::vector<ValueEnds> &allEnds,
-                    llvm::ArrayRef<const PlacementDecision *> chosen, ReshardCosts &costs, Visit visit) {
+void forEachNeed(const PlacementProgram &program, const std::vector<ValueEnds> &allEnds,
+                 llvm::ArrayRef<const PlacementDecision *> chosen, Visit visit) {
   for (auto [value, ends] : llvm::zip(program.values, allEnds)) {
     const Sharding &made = ends.producer < 0 ? value.sharding : chosen[ends.producer]->results[ends.result];
     std::vector<Sharding> needed;
@@ -54,11 +59,22 @@ void forEachReshard(const PlacementProgram &program, const std::vector<ValueEnds
       need(chosen[op]->operands[operand], op);
     for (const Sharding *sharding : ends.outside)
       need(*sharding, -1);
-    for (auto [sharding, ops] : llvm::zip(needed, readers)) {
-      auto &cost = costs.reshard(value.shape, value.elementBytes, made, sharding, value.chosen);
-      visit(cost.possible ? cost.time + expansionTime(value, sharding, costs.machine) : kInfinity, ends, ops);
-    }
+    for (auto [sharding, ops] : llvm::zip(needed, readers))
+      visit(value, made, sharding, ends, ops);
   }
+}
+
+/// The same with the seconds of each reshard, its value and the ops that read the result.
+template <typename Visit>
+void forEachReshard(const PlacementProgram &program, const std::vector<ValueEnds> &allEnds,
+                    llvm::ArrayRef<const PlacementDecision *> chosen, ReshardCosts &costs, Visit visit) {
+  forEachNeed(program, allEnds, chosen,
+              [&](const ProgramValue &value, const Sharding &made, const Sharding &needed,
+                  const ValueEnds &ends, llvm::ArrayRef<int> readers) {
+                auto &cost = costs.reshard(value.shape, value.elementBytes, made, needed, value.chosen);
+                const double time = cost.time + expansionTime(value, needed, costs.machine);
+                visit(cost.possible ? time : kInfinity, ends, readers);
+              });
 }
 
 double timeOf(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
@@ -89,15 +105,14 @@ public:
   ProgramDecision run() {
     options = maker->first();
     {
-      PlacementSearch search(program, ends, options, costs);
       const double below = settings.widen ? kInfinity : settings.below;
-      if (!search.run(below, settings.largestTable) && std::isfinite(below) && !options.empty()) {
+      const Choice choice = bestBelow(below);
+      if (!choice.found && std::isfinite(below) && !options.empty()) {
         decision.time = kInfinity;
-        decision.lowerBound = search.bound;
+        decision.lowerBound = choice.bound;
         return std::move(decision);
       }
-      take(search.best);
-      decision.lowerBound = std::min(search.bound, decision.time);
+      take(choice);
     }
     if (settings.widen && std::isfinite(decision.time)) {
       for (int round = 0; round < kMostRounds && offerMore(); ++round)
@@ -115,9 +130,41 @@ public:
   }
 
 private:
-  void take(const MinSum::Solution &solution) {
-    indices.assign(solution.values.begin(), solution.values.begin() + ptrdiff_t(options.size()));
+  struct Choice {
+    bool found; ///< something below
+    MinSum::Solution best;
+    double bound;
+  };
+
+  /// The best choice that takes less than `upper`. Where tables grew too large to be sure that there is none,
+  /// or none better, one in the lower half of what is left open is asked for: then more values go, and tables
+  /// are smaller.
+  Choice bestBelow(double upper) {
+    auto search = [&](double upper) {
+      PlacementSearch search(program, ends, options, costs);
+      const bool found = search.run(upper, settings.largestTable);
+      return Choice{found, std::move(search.best), search.bound};
+    };
+    Choice choice = search(upper);
+    for (int round = 0; round < kMostHalves; ++round) {
+      const double above = choice.found ? choice.best.cost : upper;
+      if (!std::isfinite(above) || choice.bound >= above * (1 - kOpen))
+        break;
+      Choice lower = search((choice.bound + above) / 2);
+      const bool isMore = lower.found || lower.bound > choice.bound * (1 + kNothing);
+      choice.bound = std::max(choice.bound, lower.bound);
+      if (lower.found)
+        choice = {true, std::move(lower.best), choice.bound};
+      if (!isMore)
+        break;
+    }
+    return choice;
+  }
+
+  void take(const Choice &choice) {
+    indices.assign(choice.best.values.begin(), choice.best.values.begin() + ptrdiff_t(options.size()));
     look();
+    decision.lowerBound = std::min(choice.bound, decision.time);
   }
 
   /// After `indices` changed, or lists of options moved.
@@ -167,19 +214,19 @@ private:
       look(); // lists may have moved
       return false;
     }
-    PlacementSearch search(program, ends, options, costs);
-    bool better = search.run(decision.time, settings.largestTable);
-    if (better)
-      take(search.best);
-    else
+    const Choice choice = bestBelow(decision.time);
+    if (!choice.found) {
       look();
-    if (better && !settings.anyGain && sent() >= before.sent * (1 - kWorthwhile)) {
+      decision.lowerBound = std::min(choice.bound, decision.time);
+      return false;
+    }
+    take(choice);
+    if (!settings.anyGain && sent() >= before.sent * (1 - kWorthwhile)) {
       restore(std::move(before));
       return false;
     }
-    decision.lowerBound = std::min(search.bound, decision.time);
-    decision.widened |= better;
-    return better;
+    decision.widened = true;
+    return true;
   }
 
   /// Axes in orders and selections that no hint says. Taken if much less is sent for it, or if it takes half
@@ -197,12 +244,12 @@ private:
     if (!isWorthwhile())
       return restore(std::move(before));
     // The plan's options among the others: some ops may be better off as they were.
-    PlacementSearch search(program, ends, options, costs);
-    if (search.run(decision.time, settings.largestTable))
-      take(search.best);
+    const Choice choice = bestBelow(decision.time);
+    if (choice.found)
+      take(choice);
     if (!isWorthwhile())
       return restore(std::move(before));
-    decision.lowerBound = std::min(search.bound, decision.time);
+    decision.lowerBound = std::min(choice.bound, decision.time);
     decision.widened = true;
   }
 
@@ -235,11 +282,14 @@ private:
   /// The part of time, or of what is sent, that may be left.
   double mostLeft() const { return std::min(1 - settings.leastGain, 1 - kNothing); }
 
-  /// Few assignments are all searched. The best is taken if it saves enough time, or sends so much less.
+  /// Few assignments are all searched. The best is taken if it saves enough time, or sends so much less, or
+  /// sends less and takes no more messages for reshards.
   void searchAll() {
     AllAssignments all = searchAllAssignments(program, ends, options, decision.time, costs);
+    const double messages = all.plan.empty() ? 0 : programMessages(program, chosen, costs);
     takeIf(std::move(all.plan), [&](const Known &before) {
-      return decision.time < before.time * mostLeft() || sent() < before.sent * mostLeft();
+      return decision.time < before.time * mostLeft() || sent() < before.sent * mostLeft() ||
+             sendsLess(before, messages);
     });
     decision.boundsAll = all.complete;
     if (!all.complete)
@@ -251,6 +301,12 @@ private:
 
   /// Whether it is more than what is left of numbers that cancel each other.
   bool sends(double seconds) const { return seconds > kNothing * decision.time; }
+
+  /// Than a choice that takes so many messages for reshards, and takes no more of them; nor longer.
+  bool sendsLess(const Known &before, double messages) {
+    return decision.time < before.time * (1 - kNothing) && sends(before.sent - sent()) &&
+           programMessages(program, chosen, costs) <= messages;
+  }
 
   /// Axes that nothing lies over. Taken only if less is sent with them: work alone is no reason for
   /// collectives that else nobody needs. The fastest plan is asked alone.
@@ -321,13 +377,31 @@ double tessera::programTime(const PlacementProgram &program, llvm::ArrayRef<cons
   return timeOf(program, endsOf(program), chosen, costs);
 }
 
-double tessera::timeAmong(const PlacementProgram &program,
-                          std::vector<std::vector<PlacementDecision>> &options,
-                          llvm::function_ref<bool(const ProgramOp &)> isNear, ReshardCosts &costs,
-                          double below, const ProgramPlacementOptions &settings) {
+double tessera::programMessages(const PlacementProgram &program,
+                                llvm::ArrayRef<const PlacementDecision *> chosen, ReshardCosts &costs) {
+  double messages = 0;
+  forEachNeed(program, endsOf(program), chosen,
+              [&](const ProgramValue &value, const Sharding &made, const Sharding &needed, const ValueEnds &,
+                  llvm::ArrayRef<int>) {
+                if (auto plan = costs.plan(value.shape, value.elementBytes, made, needed))
+                  for (const ReshardStep &step : plan->steps)
+                    messages += step.received > 0 ? step.messages : 0;
+              });
+  for (auto [op, decision] : llvm::zip(program.ops, chosen))
+    if (decision->decomposed)
+      messages += messagesInside(op, *decision, costs);
+  return messages;
+}
+
+ProgramPrice tessera::priceAmong(const PlacementProgram &program,
+                                 std::vector<std::vector<PlacementDecision>> &options,
+                                 llvm::function_ref<bool(const ProgramOp &)> isNear, ReshardCosts &costs,
+                                 double below, const ProgramPlacementOptions &settings) {
   std::vector<ValueEnds> ends = endsOf(program);
-  if (program.ops.empty()) // nothing to choose
-    return timeOf(program, ends, {}, costs);
+  if (program.ops.empty()) { // nothing to choose
+    const double time = timeOf(program, ends, {}, costs);
+    return {time, time};
+  }
   auto first = placementOptions(program, costs, settings.maxOptions);
   std::vector<size_t> counts;
   for (auto [op, list, offered] : llvm::zip(program.ops, options, first)) {
@@ -336,10 +410,16 @@ double tessera::timeAmong(const PlacementProgram &program,
       addNewOptions(list, std::move(offered));
   }
   PlacementSearch search(program, ends, options, costs);
-  const double time = search.run(below, settings.largestTable) ? search.best.cost : kInfinity;
+  ProgramPrice price = {kInfinity, kInfinity};
+  if (search.run(below, settings.largestTable)) {
+    llvm::SmallVector<const PlacementDecision *, 32> chosen;
+    for (auto [list, index] : llvm::zip(options, search.best.values))
+      chosen.push_back(&list[size_t(index)]);
+    price = {search.best.cost, sentOf(program, chosen, search.best.cost, costs.machine)};
+  }
   for (auto [list, count] : llvm::zip(options, counts))
     list.resize(count);
-  return time;
+  return price;
 }
 
 ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCosts &costs,

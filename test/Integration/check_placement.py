@@ -27,7 +27,7 @@ FLAGS = {
 MESHES = ["tp=4", "dp=2,tp=2", "fsdp=8", "sp=2,tp=2", "cp=2,tp=2", "dp=2,fsdp=2,tp=3"]
 # Models that fill larger ones, and one of many axes.
 MORE = {"llama-405b": ["dp=64,fsdp=16,tp=16", "dp=8,fsdp=8,cp=4,tp=8"], "smollm2-135m-config": ["dp=2,fsdp=2,cp=2,sp=2,tp=2"]}
-REMARK = re.compile(r"block of (\S+) \((\d+) ops\): time (\S+) us, bound (\S+) us, gap (\S+) % to (?:the best of the options that ops were offered|all assignments of axes that something lies over), searched (\d+) steps of \d+ reshards and (\d+) table entries")
+REMARK = re.compile(r"block of (\S+) \((\d+) ops\): time (\S+) us, bound (\S+) us, gap (\S+) % to (the best of the options that ops were offered|all assignments of axes that something lies over), searched (\d+) steps of \d+ reshards and (\d+) table entries")
 failed = False
 for model, flags in FLAGS.items():
     program = args.out + ".mlir"
@@ -43,9 +43,11 @@ for model, flags in FLAGS.items():
             if not found:
                 sys.exit(f"{command}: no remark `placement`")
             layers = sum(1 for block in found if block[0] == "graph.repeat")
-            gap = max(100 * (float(time) - float(bound)) / float(time) for _, _, time, bound, *_ in found)
-            steps, entries = max(int(block[5]) for block in found), max(int(block[6]) for block in found)
-            bad = gap > args.gap or steps > args.steps or entries > args.entries or layers < 2
+            # Of all assignments one that saves less than a tenth by more messages is left alone.
+            gap, alone = [max((100 * (float(time) - float(bound)) / float(time) for _, _, time, bound, _, to, *_ in found if to.startswith("all") == all_), default=0)
+                          for all_ in (False, True)]
+            steps, entries = max(int(block[6]) for block in found), max(int(block[7]) for block in found)
+            bad = gap > args.gap or alone > 10 or steps > args.steps or entries > args.entries or layers < 2
             failed |= bad
             print(f"{model} {mesh} {shard}: {layers} layers, gap {gap:.2f} %, {steps} steps, {entries} entries{': TOO MUCH' if bad else ''}")
 sys.exit(1 if failed else 0)

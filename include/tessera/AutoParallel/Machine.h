@@ -15,9 +15,9 @@
 //
 // The default is nominal: where nobody describes a machine, bytes decide. A message costs as much as 10
 // bytes, so that of plans of equal bytes the one with fewer messages wins; a byte on a link costs as much as
-// 100 of memory or 20 FLOPs, so that no plan sends more to save streaming through memory (terms of a sum that
-// a few dozen ranks have are added up whole, then scattered), and none repeats a product of matrices to send
-// less. What it predicts ranks plans; it is no forecast.
+// 100 of memory or 30 FLOPs, so that no plan sends more to save streaming through memory (terms of a sum that
+// a few dozen ranks have are added up whole, then scattered), and none repeats a product with long sums to
+// send less. What it predicts ranks plans; it is no forecast.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_AUTOPARALLEL_MACHINE_H
@@ -46,7 +46,7 @@ struct Machine {
   static constexpr const char *kNominal = "nominal", *kUnnamed = "unnamed";
   std::string name = kNominal;                                  ///< kUnnamed: described, without a name
   int64_t cores = 0;                                            ///< of a rank; 0: not known
-  std::array<double, kComputeTypes> flops = {2e10, 2e10, 2e10}; ///< of one rank, by ComputeType
+  std::array<double, kComputeTypes> flops = {3e10, 3e10, 3e10}; ///< of one rank, by ComputeType
   double memoryBandwidth = 1e11;                                ///< bytes per second of one rank
   Link link;                                                    ///< within a node
   int64_t ranksPerNode = 0;                                     ///< 0: all ranks are on one node

@@ -102,6 +102,9 @@ struct ProgramDecision {
 /// Nothing where it is done.
 void priceDecomposed(const ProgramOp &op, PlacementDecision &option, ReshardCosts &costs);
 
+/// programMessages of the program that a decomposed option is.
+double messagesInside(const ProgramOp &op, const PlacementDecision &option, ReshardCosts &costs);
+
 /// What each op can run with at first (`widen` adds to it); never empty for an op. Decomposed options may be
 /// unpriced.
 std::vector<std::vector<PlacementDecision>> placementOptions(const PlacementProgram &program,
@@ -112,12 +115,23 @@ std::vector<std::vector<PlacementDecision>> placementOptions(const PlacementProg
 double programTime(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
                    ReshardCosts &costs);
 
-/// The time of the best placement among `options`, those of each op in a program with the same ops whose
-/// values lie otherwise; what is `below` or more may be called infinite. The ops for which `isNear` says so
-/// have besides what they are offered at first. Options that are unpriced may be priced.
-double timeAmong(const PlacementProgram &program, std::vector<std::vector<PlacementDecision>> &options,
-                 llvm::function_ref<bool(const ProgramOp &)> isNear, ReshardCosts &costs, double below,
-                 const ProgramPlacementOptions &settings);
+/// Collectives that reshards take, in decomposed ops too; of grouped sends the messages that a device
+/// receives.
+double programMessages(const PlacementProgram &program, llvm::ArrayRef<const PlacementDecision *> chosen,
+                       ReshardCosts &costs);
+
+/// Seconds.
+struct ProgramPrice {
+  double time = 0; ///< work and reshards
+  double sent = 0; ///< the part of it that is no work
+};
+
+/// The price of the best placement among `options`, those of each op in a program with the same ops whose
+/// values lie otherwise; what takes `below` or more may be called infinite. The ops for which `isNear` says
+/// so have besides what they are offered at first. Options that are unpriced may be priced.
+ProgramPrice priceAmong(const PlacementProgram &program, std::vector<std::vector<PlacementDecision>> &options,
+                        llvm::function_ref<bool(const ProgramOp &)> isNear, ReshardCosts &costs, double below,
+                        const ProgramPlacementOptions &settings);
 
 ProgramDecision placeProgram(const PlacementProgram &program, ReshardCosts &costs,
                              const ProgramPlacementOptions &options = {});

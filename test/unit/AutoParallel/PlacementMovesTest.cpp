@@ -15,15 +15,19 @@ TEST(PlacementMoves, AreAsGoodAsAllAssignments) {
   };
   constexpr double kMostAssignments = 2e6;
   const Kind kinds[] = {{"x4 y2", 5}, {"x2 y2 z2", 3}, {"x2 y2 z2 w2", 2}, {"x2 y4", 4}};
+  std::vector<ReshardCosts> known; // of enumerations: programs of one mesh ask for the same reshards
+  for (const Kind &kind : kinds)
+    known.emplace_back(mesh(kind.mesh), Machine());
   const char *full = std::getenv("TESSERA_FULL");
   const int wanted = full && std::string(full) == "1" ? 2000 : 24;
   int programs = 0, equal = 0, complete = 0;
   double most = 0;
   for (unsigned seed = 0; programs < wanted; ++seed) {
-    const Kind &kind = kinds[seed % std::size(kinds)];
+    const size_t which = seed % std::size(kinds);
+    const Kind &kind = kinds[which];
     RandomProgram p(kind.mesh, kind.ops, seed);
-    ReshardCosts costs(p.mesh, Machine()), own(p.mesh, Machine());
-    Enumeration all(p.program, costs);
+    ReshardCosts own(p.mesh, Machine());
+    Enumeration all(p.program, known[which]);
     if (all.count() > kMostAssignments)
       continue;
     ProgramDecision placed = placeProgram(p.program, own);
@@ -36,6 +40,10 @@ TEST(PlacementMoves, AreAsGoodAsAllAssignments) {
     if (placed.time > least * (1 + 1e-9))
       std::printf("seed %u: %.3f us, least %.3f us, bound %.3f us\n", seed, placed.time * 1e6, least * 1e6,
                   placed.lowerBound * 1e6);
+    if (programs % 100 == 0) {
+      std::printf("%d programs\n", programs);
+      std::fflush(stdout);
+    }
   }
   EXPECT_GE(equal, programs * 199 / 200);
   EXPECT_LE(most, 0.05);
@@ -45,7 +53,7 @@ TEST(PlacementMoves, AreAsGoodAsAllAssignments) {
       programs, 100 * most, complete);
 }
 
-// All ranks along z would repeat the product (125 us), although bytes would be fewer.
+// All ranks along z would repeat the product (70 us), although bytes would be fewer.
 TEST(PlacementMoves, WorkIsDividedWhateverTheOrderOfTheResultsAxes) {
   for (const char *result : {"[x,z/-]", "[z,x/-]"}) {
     std::string error,
@@ -58,6 +66,6 @@ TEST(PlacementMoves, WorkIsDividedWhateverTheOrderOfTheResultsAxes) {
     cases->front().run();
     auto placement = PlacementCase::parse(cases->front(), Machine(), error);
     ASSERT_TRUE(placement) << error;
-    EXPECT_LE(placement->place()->decision.time, 46e-6) << result;
+    EXPECT_LE(placement->place()->decision.time, 25e-6) << result;
   }
 }

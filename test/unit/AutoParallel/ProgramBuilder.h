@@ -67,6 +67,7 @@ inline Machine fastLinks() {
   Machine machine;
   machine.link = {1e-7, 1e9};
   machine.flops.fill(1e12);
+  machine.memoryBandwidth = 1e11;
   return machine;
 }
 

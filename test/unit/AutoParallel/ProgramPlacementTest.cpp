@@ -308,7 +308,8 @@ TEST(ProgramPlacement, SumsAndMaximaAreOfferedApart) {
   for (const auto &[one, other] : {std::pair(&sum, &maximum), std::pair(&maximum, &sum)}) {
     auto offered = placementOptions(one->program, costs, settings.maxOptions);
     double time =
-        timeAmong(other->program, offered, everyOp, costs, std::numeric_limits<double>::infinity(), settings);
+        priceAmong(other->program, offered, everyOp, costs, std::numeric_limits<double>::infinity(), settings)
+            .time;
     EXPECT_NEAR(time, placeProgram(other->program, costs, settings).time, 1e-12);
   }
 }
@@ -362,7 +363,7 @@ TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
     auto noOp = [](const ProgramOp &) { return false; };
     settings.below = decision.time * (1 + 1e-6);
     EXPECT_NEAR(placeProgram(p.program, costs, settings).time, best, 1e-9 * best) << "seed " << seed;
-    EXPECT_NEAR(timeAmong(p.program, decision.options, noOp, costs, settings.below, settings), best,
+    EXPECT_NEAR(priceAmong(p.program, decision.options, noOp, costs, settings.below, settings).time, best,
                 1e-9 * best)
         << "seed " << seed;
     if (decision.time > 0) {
@@ -370,7 +371,7 @@ TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
       ProgramDecision none = placeProgram(p.program, costs, settings);
       EXPECT_EQ(none.time, kNone) << "seed " << seed;
       EXPECT_TRUE(none.ops.empty());
-      EXPECT_EQ(timeAmong(p.program, decision.options, noOp, costs, settings.below, settings), kNone)
+      EXPECT_EQ(priceAmong(p.program, decision.options, noOp, costs, settings.below, settings).time, kNone)
           << "seed " << seed;
     }
     settings.below = kNone;
@@ -378,7 +379,7 @@ TEST(ProgramPlacement, EqualsBruteForceOnRandomPrograms) {
     Builder other = p;
     other.program.uses.back().sharding = sharding("[-/x]", p.mesh);
     auto offered = placementOptions(other.program, costs, most);
-    EXPECT_LE(timeAmong(p.program, offered, everyOp, costs, kNone, settings), best * (1 + 1e-9))
+    EXPECT_LE(priceAmong(p.program, offered, everyOp, costs, kNone, settings).time, best * (1 + 1e-9))
         << "seed " << seed;
     EXPECT_EQ(offered.back().size(), placementOptions(other.program, costs, most).back().size());
     // With all that is offered where much is paid: no worse, and as good as all of it.

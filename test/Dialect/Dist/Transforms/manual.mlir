@@ -48,12 +48,12 @@ func.func @does_not_divide(%x: tensor<6xf32> {dist.sharding = #dist.sharding<@me
 // SPMD: dist.all_reduce {{.*}} axes = {"a"}
 // SPMD: dist.manual_yield
 // SPMD: dist.all_reduce {{.*}} axes = {"b"}
-func.func @terms(%x: tensor<4x8xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"b", "a"}]>}, %w: tensor<6x8xf32>)
+func.func @terms(%x: tensor<4x32xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"b", "a"}]>}, %w: tensor<6x32xf32>)
     -> (tensor<4x6xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>}) {
-  %0 = dist.manual_computation over {"b"} (%x, %w : tensor<4x8xf32>, tensor<6x8xf32>) -> (tensor<4x6xf32>)
+  %0 = dist.manual_computation over {"b"} (%x, %w : tensor<4x32xf32>, tensor<6x32xf32>) -> (tensor<4x6xf32>)
       in [#dist.sharding<@mesh, [{}, {"b", "a"}]>, #dist.sharding<@mesh, [{}, {"b", ?}]>] out [#dist.sharding<@mesh, [{}, {}], partial=sum{"b"}>] {
-  ^bb0(%p: tensor<4x4xf32>, %v: tensor<6x4xf32>):
-    %t = graph.linear %p, %v contract = 1 : (tensor<4x4xf32>, tensor<6x4xf32>) -> tensor<4x6xf32>
+  ^bb0(%p: tensor<4x16xf32>, %v: tensor<6x16xf32>):
+    %t = graph.linear %p, %v contract = 1 : (tensor<4x16xf32>, tensor<6x16xf32>) -> tensor<4x6xf32>
     dist.manual_yield %t : tensor<4x6xf32>
   }
   return %0 : tensor<4x6xf32>

@@ -1,6 +1,7 @@
 // In a manual region its axes are not the compiler's, though nothing lies over them; others are.
-// RUN: llm-opt %s --split-input-file --tessera-shard | FileCheck %s
-// RUN: llm-opt %s --split-input-file --tessera-shard --remarks-filter=dist --remark-format=emitRemark 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: echo '{"flops": 2e10}' > %t.json
+// RUN: llm-opt %s --split-input-file --tessera-shard=machine=%t.json | FileCheck %s
+// RUN: llm-opt %s --split-input-file --tessera-shard=machine=%t.json --remarks-filter=dist --remark-format=emitRemark 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // REMARK: block of dist.manual_computation (3 ops): time 1.229 us
 // REMARK: block of dist.manual_computation (3 ops): time 0.846 us

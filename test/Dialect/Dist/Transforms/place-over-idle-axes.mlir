@@ -1,5 +1,6 @@
 // An axis that nothing lies over is used where less is sent with it, and not for work alone.
-// RUN: llm-opt %s --tessera-shard --remarks-filter=dist --remark-format=emitRemark 2>&1 | FileCheck %s
+// RUN: echo '{"flops": 2e10}' > %t.json
+// RUN: llm-opt %s --tessera-shard=machine=%t.json --remarks-filter=dist --remark-format=emitRemark 2>&1 | FileCheck %s
 
 // Over y alone 896 bytes are sent: y moves in both weights, and the sum is taken. Over x, too, the hidden values are cut
 // eightfold, and gathered for the second product.

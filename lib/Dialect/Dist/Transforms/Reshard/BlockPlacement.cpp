@@ -162,8 +162,8 @@ private:
   DenseMap<Value, Value> stands; ///< operands of what is written out, for arguments of the block that does it
 };
 
-FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, ReshardCosts &costs,
-                                const ProgramPlacementOptions &settings = {}) {
+FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, StringRef what,
+                                ReshardCosts &costs, const ProgramPlacementOptions &settings = {}) {
   SearchWork before = searchWork();
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
   if (!std::isfinite(decision.time))
@@ -172,17 +172,16 @@ FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, Resh
     SearchWork work = searchWork().since(before);
     double gap = decision.time > 0 ? 100 * (decision.time - decision.lowerBound) / decision.time : 0;
     explain(builder.ops.front()->getLoc(), "placement",
-            llvm::formatv("block of {0} ({1} ops): time {2:F3} us, bound {3:F3} us, gap {4:F2} % to {5}, "
+            llvm::formatv("{0} ({1} ops): time {2:F3} us, bound {3:F3} us, gap {4:F2} % to {5}, "
                           "searched {6} steps of {7} reshards and {8} table entries",
-                          parent->getName(), builder.ops.size(), decision.time * 1e6,
-                          decision.lowerBound * 1e6, gap,
+                          what, builder.ops.size(), decision.time * 1e6, decision.lowerBound * 1e6, gap,
                           decision.boundsAll ? "all assignments of axes that something lies over"
                                              : "the best of the options that ops were offered",
                           work.reshardSteps, work.reshards, work.tableEntries));
     if (std::isfinite(settings.liveBytes))
       explain(builder.ops.front()->getLoc(), "memory",
-              llvm::formatv("block of {0}: a rank has {1:F0} bytes of what it makes at once, of {2:F0}",
-                            parent->getName(), decision.liveBytes, settings.liveBytes));
+              llvm::formatv("{0}: a rank has {1:F0} bytes of what it makes at once, of {2:F0}", what,
+                            decision.liveBytes, settings.liveBytes));
   }
   BlockDecisions result;
   for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
@@ -214,13 +213,17 @@ FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFac
   settings.leastGain = kWorthMoreMessages;
   settings.liveBytes = liveBytes;
   settings.idleAxes = freeAxes(costs);
-  return solve(builder, block.getParentOp(), costs, settings);
+  Operation *parent = block.getParentOp();
+  return solve(builder, parent, ("block of " + parent->getName().getStringRef()).str(), costs, settings);
 }
 
-static ProgramPlacementOptions settingsOfPrices() {
+/// `idle`: as placeBlock.
+static ProgramPlacementOptions settingsOfPrices(const ReshardCosts &costs, bool idle) {
   ProgramPlacementOptions settings;
   settings.largestTable = kTableOfPrices;
   settings.leastGain = kWorthMoreMessages;
+  if (idle)
+    settings.idleAxes = freeAxes(costs);
   return settings;
 }
 
@@ -228,11 +231,9 @@ BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, Resh
                                      BlockDecisions *decisions, double below) {
   ProgramBuilder builder(facts);
   builder.build(canonicalOrder(block)); // as placeBlock
-  ProgramPlacementOptions settings = settingsOfPrices();
+  ProgramPlacementOptions settings = settingsOfPrices(costs, /*idle=*/widen);
   settings.widen = widen;
   settings.below = below;
-  if (widen) // as placeBlock
-    settings.idleAxes = freeAxes(costs);
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
   if (decisions && std::isfinite(decision.time))
     for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
@@ -252,8 +253,8 @@ static std::vector<Sharding> shardingsOf(const PlacementProgram &program) {
   return shardings;
 }
 
-BlockPricer::BlockPricer(Block &block, const BlockFacts &facts, ReshardCosts &costs)
-    : order(canonicalOrder(block)), facts(facts), costs(costs) {}
+BlockPricer::BlockPricer(Block &block, const BlockFacts &facts, ReshardCosts &costs, bool idle)
+    : order(canonicalOrder(block)), facts(facts), costs(costs), settings(settingsOfPrices(costs, idle)) {}
 
 const BlockPrice &BlockPricer::price() {
   ProgramBuilder builder(facts);
@@ -266,21 +267,21 @@ const BlockPrice &BlockPricer::price() {
   }
   if (known.size() == kMostKnown)
     known.pop_back();
-  ProgramDecision decision = placeProgram(builder.program, costs, settingsOfPrices());
+  ProgramDecision decision = placeProgram(builder.program, costs, settings);
   known.insert(known.begin(),
                {std::move(shardings), {decision.time, decision.sent}, std::move(decision.options)});
   return known.front().price;
 }
 
-double BlockPricer::timeBelow(double below) {
+BlockPrice BlockPricer::lookBelow(double below) {
   if (known.empty())
-    return price().time;
+    return price();
   ProgramBuilder builder(facts);
   builder.build(order);
   std::vector<Sharding> shardings = shardingsOf(builder.program);
   for (const Known &one : known)
     if (one.shardings == shardings)
-      return one.price.time;
+      return one.price;
   std::vector<bool> changed(builder.program.values.size(), false);
   for (size_t i = 0; i < shardings.size(); ++i)
     if (shardings[i] != known.front().shardings[i])
@@ -289,7 +290,7 @@ double BlockPricer::timeBelow(double below) {
     auto isChanged = [&](int value) { return changed[size_t(value)]; };
     return llvm::any_of(op.operands, isChanged) || llvm::any_of(op.results, isChanged);
   };
-  return timeAmong(builder.program, known.front().options, isNear, costs, below, settingsOfPrices());
+  return priceAmong(builder.program, known.front().options, isNear, costs, below, settings);
 }
 
 std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block, const BlockFacts &facts,
@@ -319,5 +320,5 @@ FailureOr<BlockDecisions> tessera::dist::placeOps(ArrayRef<Operation *> ops, con
   builder.addUses(uses);
   ProgramPlacementOptions settings;
   settings.widen = false; // as priceDecomposed has it
-  return solve(builder, ops.front()->getParentOp(), costs, settings);
+  return solve(builder, ops.front()->getParentOp(), "an op written out", costs, settings);
 }

@@ -37,11 +37,7 @@ using BlockDecisions = llvm::DenseMap<mlir::Operation *, PlacementDecision>;
 mlir::FailureOr<BlockDecisions> placeBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs,
                                            double liveBytes = std::numeric_limits<double>::infinity());
 
-/// Seconds.
-struct BlockPrice {
-  double time = 0;
-  double sent = 0; ///< the part of it that is spent on what ranks send
-};
+using BlockPrice = ProgramPrice;
 
 /// What one execution of the block takes, placed at best; infinite if it cannot be. Nothing is reported.
 /// Without `widen` nothing is offered to ops beyond what is hinted: a first look, for a fifth of the time.
@@ -55,13 +51,14 @@ BlockPrice priceBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts 
 /// The block and `facts` must stay, and its ops.
 class BlockPricer {
 public:
-  BlockPricer(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
+  /// `idle`: ops may be split over axes that nothing lies over, as where blocks are placed.
+  BlockPricer(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs, bool idle = false);
 
   /// priceBlock's; under the last few facts it is known.
   const BlockPrice &price();
-  /// The time of the best placement among what ops were offered when it was priced last; what is `below` or
-  /// more may be called infinite. A first look, for a small part of the work.
-  double timeBelow(double below);
+  /// The best placement among what ops were offered when it was priced last; what takes `below` or more may
+  /// be called infinite. A first look, for a small part of the work.
+  BlockPrice lookBelow(double below);
 
 private:
   struct Known {
@@ -73,6 +70,7 @@ private:
   std::vector<mlir::Operation *> order; ///< of the block, as it was written at first
   const BlockFacts &facts;
   ReshardCosts &costs;
+  ProgramPlacementOptions settings;
   std::vector<Known> known; ///< the last one first
 };
 

@@ -3,7 +3,10 @@
 #define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_HANDEDON_H
 
 #include "tessera/Analysis/Sharding/Sharding.h"
+#include "tessera/Dialect/Dist/IR/Dist.h"
 #include "tessera/Interfaces/Interfaces.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <vector>
 
@@ -19,6 +22,41 @@ struct HandedOn {
   bool isChanged() const { return !now.samePlacement(first); }
 };
 
+/// Of a rank.
+inline int64_t elementsOf(llvm::ArrayRef<int64_t> shape, const Sharding &sharding) {
+  int64_t count = 1;
+  for (int64_t size : sharding.localShape(shape))
+    count *= size;
+  return count;
+}
+
+/// Shapes and how values of them lie, each once.
+using Layouts = std::vector<std::pair<llvm::SmallVector<int64_t>, Sharding>>;
+inline void addNew(Layouts &layouts, const HandedOn &value, const Sharding &sharding) {
+  if (llvm::none_of(layouts, [&](const auto &known) {
+        return known.first == value.shape && known.second.samePlacement(sharding);
+      }))
+    layouts.push_back({value.shape, sharding});
+}
+
+/// How a value of this shape lies if one axis of `lies` moves to the end of another dimension, where it
+/// divides: each way.
+inline std::vector<Sharding> withOneMoved(llvm::ArrayRef<int64_t> shape, const Sharding &lies) {
+  std::vector<Sharding> result;
+  for (auto [from, dim] : llvm::enumerate(lies.dims))
+    for (const AxisRef &axis : dim.axes)
+      for (size_t to = 0; to < shape.size(); ++to) {
+        if (to == from || shape[to] % (lies.shards(int(to)) * axis.size) != 0)
+          continue;
+        Sharding &moved = result.emplace_back(lies);
+        llvm::erase(moved.dims[from].axes, axis);
+        mergeAdjacent(moved.dims[from].axes);
+        moved.dims[to].axes.push_back(axis);
+        mergeAdjacent(moved.dims[to].axes);
+      }
+  return result;
+}
+
 /// A stack that one loop returns and others read, and nobody else.
 struct Stack : HandedOn {
   StackEdge made;
@@ -30,7 +68,21 @@ struct Carried : HandedOn {
   DataFlowOpInterface loop;
   DataFlowEdge edge;
   size_t number;
+
+  /// Somebody annotates what is carried.
+  bool isWished() const {
+    return llvm::any_of(edge.values, [](mlir::Value end) { return end.getDefiningOp<ConstraintOp>(); });
+  }
 };
+
+/// Of values that nobody annotates.
+inline Layouts unaskedLayouts(llvm::ArrayRef<Carried> carried) {
+  Layouts result;
+  for (const Carried &value : carried)
+    if (!value.isWished())
+      addNew(result, value, value.now);
+  return result;
+}
 
 } // namespace tessera::dist
 #endif

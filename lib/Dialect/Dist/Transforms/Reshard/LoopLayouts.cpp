@@ -9,6 +9,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 using namespace mlir;
@@ -26,7 +27,12 @@ public:
     for (const PricedLoop &loop : loops)
       findCarried(loop.loop);
     search();
-    if (llvm::none_of(carried, [](const Carried &value) { return value.isChanged(); }) || isLessAsPlaced())
+    const std::vector<Sharding> found = layouts();
+    tryMovedAxes();
+    if (!isAnyCarriedMoved() || isLessAsPlaced())
+      return explainAll();
+    writeAll(found);
+    if (isAnyCarriedMoved() && isLessAsPlaced())
       return explainAll();
     // What bodies do with hints alone is not what they do in the end: stacks alone, then.
     carried.clear();
@@ -44,7 +50,7 @@ private:
   };
 
   static constexpr double kLittle = 0.01;
-  static constexpr size_t kMostOthers = 4;
+  static constexpr size_t kMostOthers = 4, kMostMoved = 6;
 
   /// From what is written, to what takes least.
   void search() {
@@ -61,23 +67,45 @@ private:
       tryAll([&](const HandedOn &value) -> const Sharding * {
         return value.others.empty() ? nullptr : made ? &value.others.front() : &value.others.back();
       });
-    std::vector<std::pair<SmallVector<int64_t>, Sharding>> alike;
+    Layouts alike;
     forEach([&](const HandedOn &value) {
       for (const Sharding &other : value.others)
-        if (llvm::none_of(alike, [&](const auto &known) {
-              return known.first == value.shape && known.second.samePlacement(other);
-            }))
-          alike.push_back({value.shape, other});
+        addNew(alike, value, other);
     });
     for (const auto &[shape, sharding] : alike)
       tryAll([&, &shape = shape, &sharding = sharding](const HandedOn &value) {
-        return value.shape == shape && elements(value, sharding) <= elements(value, value.first) ? &sharding
-                                                                                                 : nullptr;
+        return value.shape == shape &&
+                       elementsOf(value.shape, sharding) <= elementsOf(value.shape, value.first)
+                   ? &sharding
+                   : nullptr;
       });
     for (Stack &stack : stacks)
       tryOne(stack);
     for (Carried &value : carried)
       tryOne(value);
+  }
+
+  /// What loops carry, all of one shape alike, with one axis on another dimension: no body that is free to
+  /// has it so, but pieces of the one may be gathered for less than pieces of the other. Only where few can
+  /// move.
+  void tryMovedAxes() {
+    for (const auto &[shape, lies] : unaskedLayouts(carried))
+      if (const std::vector<Sharding> moved = withOneMoved(shape, lies); moved.size() <= kMostMoved)
+        for (const Sharding &other : moved)
+          tryAll([&, &shape = shape, &lies = lies](const HandedOn &value) {
+            const bool isOne =
+                llvm::any_of(carried, [&](const Carried &one) { return &one == &value && !one.isWished(); });
+            return isOne && value.shape == shape && value.now.samePlacement(lies) ? &other : nullptr;
+          });
+  }
+
+  bool isAnyCarriedMoved() const { return llvm::any_of(carried, std::mem_fn(&Carried::isChanged)); }
+
+  /// Of all values that are handed on.
+  std::vector<Sharding> layouts(Sharding HandedOn::*which = &HandedOn::now) {
+    std::vector<Sharding> result;
+    forEach([&](const HandedOn &value) { result.push_back(value.*which); });
+    return result;
   }
 
   template <typename Visit> void forEach(Visit visit) {
@@ -285,20 +313,13 @@ private:
       offer(value, reader->second.operands[use.getOperandNumber()]);
   }
 
-  static int64_t elements(const HandedOn &value, const Sharding &sharding) {
-    int64_t count = 1;
-    for (int64_t size : sharding.localShape(value.shape))
-      count *= size;
-    return count;
-  }
-
   /// If a rank holds no more of it than now.
   static void offer(HandedOn &value, const Sharding &as) {
     Sharding other(int64_t(as.dims.size())); // not a sum
     for (auto [dim, of] : llvm::zip(other.dims, as.dims))
       dim.axes = of.axes;
     auto isKnown = [&](const Sharding &known) { return known.samePlacement(other); };
-    if (!isKnown(value.now) && elements(value, other) <= elements(value, value.now) &&
+    if (!isKnown(value.now) && elementsOf(value.shape, other) <= elementsOf(value.shape, value.now) &&
         value.others.size() < kMostOthers && llvm::none_of(value.others, isKnown))
       value.others.push_back(other);
   }
@@ -362,8 +383,7 @@ private:
 
   /// Keeps what `change` writes if the loops then take less than `least`, which becomes less.
   void keepIfLess(llvm::function_ref<void()> change) {
-    std::vector<Sharding> was;
-    forEach([&](const HandedOn &value) { was.push_back(value.now); });
+    const std::vector<Sharding> was = layouts();
     change();
     if (!isLess())
       writeAll(was);
@@ -433,11 +453,8 @@ private:
   /// Whether the bodies also take less where they are offered more than hints, as when they are placed; and
   /// send a hundredth less. If not, all lies as at first.
   bool isLessAsPlaced() {
-    std::vector<Sharding> chosen, first;
-    forEach([&](const HandedOn &value) {
-      chosen.push_back(value.now);
-      first.push_back(value.first);
-    });
+    const std::vector<Sharding> chosen = layouts();
+    const std::vector<Sharding> first = layouts(&HandedOn::first);
     SmallVector<BlockPrice, 4> prices(loops.size());
     auto priceWidely = [&](bool all) {
       const double ends = allEndsTime();

@@ -34,7 +34,7 @@ double LoopPrices::timeBelow(DataFlowOpInterface loop, double below) {
   double total = 0;
   forEachBody(loop, [&](BlockPricer &pricer, double times) {
     if (total < below)
-      total += times * pricer.timeBelow((below - total) / times);
+      total += times * pricer.lookBelow((below - total) / times).time;
   });
   return total < below ? total : std::numeric_limits<double>::infinity();
 }

@@ -7,6 +7,8 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <limits>
+#include <map>
 
 using namespace mlir;
 using namespace tessera;
@@ -31,30 +33,27 @@ struct Output {
   std::vector<Sharding> others = {};
 };
 
-struct Price {
-  double time = 0, sent = 0;
-};
-
 class OutputLayouts {
 public:
   OutputLayouts(ModuleOp module, const ShardingAttributes &written, ReshardCosts &costs)
-      : module(module), written(written), costs(costs) {}
+      : module(module), written(written), costs(costs), asWritten(facts()) {}
 
   void run() {
     findOutputs();
     if (outputs.empty())
       return;
-    BlockFacts asWritten = facts();
-    for (func::FuncOp function : functions)
-      prices.push_back(priceOf(function, asWritten));
-    const Price before = sum(prices);
+    const BlockPrice before = priceAll();
     if (!std::isfinite(before.time) || !offerMade(before))
       return;
-    Price now = before;
+    BlockPrice now = before;
     for (Output &output : outputs)
       for (const Sharding &other : output.others)
         tryOne(output, other, now);
-    if (now.sent >= before.sent * (1 - kLittle)) {
+    // A look knows what ops are offered as outputs lay at first; they are placed with what they are offered
+    // now.
+    if (llvm::any_of(outputs, [](const Output &one) { return !one.now.samePlacement(one.first); }))
+      now = priceAll();
+    if (now.time >= before.time * (1 - kNothing) || now.sent >= before.sent * (1 - kLittle)) {
       for (Output &output : outputs)
         write(output, output.first);
       return;
@@ -69,7 +68,8 @@ public:
   }
 
 private:
-  static constexpr double kLittle = 0.01;
+  static constexpr double kLittle = 0.01, kNothing = 1e-9,
+                          kInfinity = std::numeric_limits<double>::infinity();
 
   /// Those of which no port was asked for, in program order.
   void findOutputs() {
@@ -117,22 +117,26 @@ private:
             [this](Operation *op) { return written.outsideNeeds(op); }};
   }
 
-  Price priceOf(func::FuncOp function, const BlockFacts &facts, BlockDecisions *decisions = nullptr) const {
-    Price price;
-    for (Block &block : function.getBody()) {
-      BlockPrice one = priceBlock(block, facts, costs, /*widen=*/true, decisions);
-      price.time += one.time;
-      price.sent += one.sent;
+  /// Of all functions, as outputs are written.
+  BlockPrice priceAll() {
+    prices.clear();
+    for (func::FuncOp function : functions) {
+      BlockPrice &price = prices.emplace_back();
+      for (Block &block : function.getBody())
+        add(price, pricers.try_emplace(&block, block, asWritten, costs, /*idle=*/true).first->second.price());
     }
-    return price;
+    return sum(prices);
   }
 
-  static Price sum(ArrayRef<Price> prices) {
-    Price all;
-    for (const Price &price : prices) {
-      all.time += price.time;
-      all.sent += price.sent;
-    }
+  static void add(BlockPrice &to, const BlockPrice &price) {
+    to.time += price.time;
+    to.sent += price.sent;
+  }
+
+  static BlockPrice sum(ArrayRef<BlockPrice> prices) {
+    BlockPrice all;
+    for (const BlockPrice &price : prices)
+      add(all, price);
     return all;
   }
 
@@ -156,7 +160,7 @@ private:
 
   /// Places the functions as if outputs cost nothing: returned as they are made, and taken whole, which every
   /// sharding is a slice of. Offers the layouts that they are made in. False: that cannot gain anything.
-  bool offerMade(const Price &before) {
+  bool offerMade(const BlockPrice &before) {
     BlockFacts free = facts();
     free.needs = [this](Operation *op) {
       auto needs = written.outsideNeeds(op);
@@ -181,7 +185,8 @@ private:
     BlockDecisions decisions;
     double sent = 0;
     for (func::FuncOp function : functions)
-      sent += priceOf(function, free, &decisions).sent;
+      for (Block &block : function.getBody())
+        sent += priceBlock(block, free, costs, /*widen=*/true, &decisions).sent;
     if (sent >= before.sent * (1 - kLittle))
       return false;
     bool isAny = false;
@@ -216,16 +221,20 @@ private:
       output.others.push_back(std::move(other));
   }
 
-  /// Keeps `other` if all functions then take less than `now`, which becomes less.
-  void tryOne(Output &output, const Sharding &other, Price &now) {
+  /// Keeps `other` if all functions then take less than `now`, which becomes less. They are looked at among
+  /// what their ops were offered at first.
+  void tryOne(Output &output, const Sharding &other, BlockPrice &now) {
     Sharding was = output.now;
-    std::vector<Price> before = prices;
+    std::vector<BlockPrice> before = prices;
     write(output, other);
-    BlockFacts asWritten = facts();
-    for (size_t i = 0; i < functions.size(); ++i)
-      if (llvm::any_of(output.ports, [&](const Port &port) { return port.function == functions[i]; }))
-        prices[i] = priceOf(functions[i], asWritten);
-    if (Price then = sum(prices); then.time < now.time * (1 - 1e-9)) {
+    for (size_t i = 0; i < functions.size(); ++i) {
+      if (llvm::none_of(output.ports, [&](const Port &port) { return port.function == functions[i]; }))
+        continue;
+      prices[i] = {};
+      for (Block &block : functions[i].getBody())
+        add(prices[i], pricers.find(&block)->second.lookBelow(kInfinity));
+    }
+    if (BlockPrice then = sum(prices); then.time < now.time * (1 - kNothing)) {
       now = then;
       return;
     }
@@ -244,7 +253,9 @@ private:
   ReshardCosts &costs;
   std::vector<Output> outputs;
   SmallVector<func::FuncOp> functions; ///< that have one of their ports
-  std::vector<Price> prices;           ///< of each function, as outputs are written
+  const BlockFacts asWritten;
+  std::map<Block *, BlockPricer> pricers; ///< of functions
+  std::vector<BlockPrice> prices;         ///< of each function, as outputs are written
 };
 } // namespace
 

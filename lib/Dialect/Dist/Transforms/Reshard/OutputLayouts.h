@@ -20,7 +20,8 @@ namespace tessera::dist {
 inline constexpr llvm::StringLiteral kUnaskedAttr = "dist.unasked";
 
 /// No rank holds more of an output than before. Cost: the functions' own blocks, not those of their loops,
-/// are placed twice, and some more times where another layout could save a hundredth of what is sent.
+/// are placed twice, and looked at some times and placed once more where another layout could save a
+/// hundredth of what is sent.
 void layOutputs(mlir::ModuleOp module, const ShardingAttributes &written, ReshardCosts &costs);
 
 } // namespace tessera::dist
