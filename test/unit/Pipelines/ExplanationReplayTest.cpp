@@ -304,7 +304,7 @@ TEST(ExplanationReplay, OfProgramsWhoseItemsGo) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<func::FuncDialect, graph::GraphDialect, dist::DistDialect>();
   int without = 0, withRegions = 0, becoming = 0;
-  for (uint64_t seed : {128, 170, 194}) {
+  for (uint64_t seed : {75, 170, 194}) {
     OwningOpRef<ModuleOp> module = drawn(context, seed);
     ExplainOptions options;
     options.shard = asItems(*module);
