@@ -29,9 +29,11 @@ public:
     search();
     const std::vector<Sharding> found = layouts();
     tryMovedAxes();
+    const bool isOther = layouts() != found;
     if (!isAnyCarriedMoved() || isLessAsPlaced())
       return explainAll();
-    writeAll(found);
+    if (isOther) // it may be less without
+      writeAll(found);
     if (isAnyCarriedMoved() && isLessAsPlaced())
       return explainAll();
     // What bodies do with hints alone is not what they do in the end: stacks alone, then.
@@ -74,10 +76,8 @@ private:
     });
     for (const auto &[shape, sharding] : alike)
       tryAll([&, &shape = shape, &sharding = sharding](const HandedOn &value) {
-        return value.shape == shape &&
-                       elementsOf(value.shape, sharding) <= elementsOf(value.shape, value.first)
-                   ? &sharding
-                   : nullptr;
+        auto isNoMore = [&] { return elementsOf(shape, sharding) <= elementsOf(shape, value.first); };
+        return value.shape == shape && isNoMore() ? &sharding : nullptr;
       });
     for (Stack &stack : stacks)
       tryOne(stack);

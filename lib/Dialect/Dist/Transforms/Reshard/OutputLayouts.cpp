@@ -1,6 +1,7 @@
 //===- OutputLayouts.cpp - How what functions hand out lies ---------------===//
 #include "Reshard/OutputLayouts.h"
 #include "Explain.h"
+#include "Reshard/HandedOn.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -209,14 +210,8 @@ private:
   static void offer(Output &output, Sharding other) {
     other.partial.clear(); // what is handed out is summed up
     other.partialKind = PartialKind::None;
-    auto elements = [&](const Sharding &sharding) {
-      int64_t count = 1;
-      for (int64_t size : sharding.localShape(output.shape))
-        count *= size;
-      return count;
-    };
     auto isKnown = [&](const Sharding &known) { return known.samePlacement(other); };
-    if (!isKnown(output.now) && elements(other) <= elements(output.now) &&
+    if (!isKnown(output.now) && elementsOf(output.shape, other) <= elementsOf(output.shape, output.now) &&
         llvm::none_of(output.others, isKnown))
       output.others.push_back(std::move(other));
   }
