@@ -1,5 +1,6 @@
 //===- Placement.cpp - What reshards cost, and how ops lie -----------------===//
 #include "tessera/AutoParallel/Placement.h"
+#include "tessera/AutoParallel/PlacedPrograms.h"
 
 #include "tessera/Analysis/Sharding/Projection.h"
 #include "tessera/AutoParallel/Hierarchy.h"
@@ -69,7 +70,8 @@ double tessera::chosenShare(llvm::ArrayRef<int64_t> shape, const ChosenRows &cho
 static constexpr size_t kUsualReshards = 1 << 13;
 
 ReshardCosts::ReshardCosts(Mesh theMesh, Machine theMachine, AxisList theReserved)
-    : mesh(std::move(theMesh)), machine(std::move(theMachine)), reserved(std::move(theReserved)) {
+    : mesh(std::move(theMesh)), machine(std::move(theMachine)), reserved(std::move(theReserved)),
+      placed(std::make_shared<PlacedPrograms>()) {
   entries.reserve(kUsualReshards);
   leastLatency = machine.link.latency;
   mostBandwidth = machine.link.bandwidth;

@@ -45,7 +45,7 @@ def predicted(limit):
     found = re.search(r"remark: memory: (\d+) of (\d+) bytes of a rank.*?a step takes ([\d.]+) us", said)
     if not found or int(found[2]) != limit:
         sys.exit(f"--memory={limit} says {said}")
-    return int(found[1]), float(found[3]), "".join(re.findall(r"; --shard=\S+", said))
+    return int(found[1]), float(found[3]), "".join(re.findall(r"; (?:--shard=\S+|what a block makes is placed .*)", said))
 
 
 none, full = taken("--recompute=none"), taken("--recompute=full")

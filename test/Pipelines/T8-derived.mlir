@@ -23,9 +23,9 @@
 // TP: step (layers): per rank 211968 collective bytes
 // DP: step (linear): per rank 39936 collective bytes
 // DP: step (layers): per rank 253952 collective bytes
-// CARRIED: remark: [Passed] stack {{.*}}"repeat returns result #1 as [-/dp/-/fsdp], not [-/dp,fsdp/-/-]: with the loops that read it
-// CARRIED-COUNT-2: remark: [Passed] carried {{.*}}"repeat carries value #0 as [dp/-/fsdp], not [dp,fsdp/-/-]: with the loops that read it
+// CARRIED: remark: [Passed] stack {{.*}}"repeat returns result #1 as [-/dp/-/fsdp], not [-/dp,fsdp/-/-]: with all that read it
+// CARRIED-COUNT-2: remark: [Passed] carried {{.*}}"repeat carries value #0 as [dp/-/fsdp], not [dp,fsdp/-/-]: with all that read it
 // SAVED: step (layers): per rank 442368 collective bytes
 // AGAIN: step (layers): per rank 405504 collective bytes
 
-// REMARK: remark: [Passed] stack {{.*}}"repeat returns result #{{[0-9]}} as [-/-/-/fsdp], not [-/fsdp/-/-]: with the loops that read it {{.*}} us, not {{.*}} us"
+// REMARK: remark: [Passed] stack {{.*}}"repeat returns result #{{[0-9]}} as [-/-/-/fsdp], not [-/fsdp/-/-]: with all that read it {{.*}} us, not {{.*}} us, in layers"

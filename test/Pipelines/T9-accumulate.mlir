@@ -10,6 +10,11 @@
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=3}" --entry=nested
 // RUN: llm-judge %s --pipeline="tessera-shard{mesh=dp=4}" --entry=ones
 
+// What starts as zeros, to be added up in, is not laid in pieces before the sum is left open.
+// RUN: llm-opt %s --tessera-shard="mesh=dp=4" --remarks-filter=dist --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-NOT: carries value #0 as [dp/-]
+// REMARK: remark: [Passed] carried {{.*}}"repeat carries value #0 as [-/-] U{dp} (
+
 // CHECK-LABEL: func.func @accumulate
 
 // OPEN: graph.constant dense<0.000000e+00> {{.*}}partial=sum{"dp"}

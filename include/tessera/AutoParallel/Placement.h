@@ -19,6 +19,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 
@@ -70,13 +71,14 @@ struct ChosenRows {
 double chosenShare(llvm::ArrayRef<int64_t> shape, const ChosenRows &chosen, const Sharding &from,
                    const ReshardPlan &plan);
 
+class PlacedPrograms;
+
 /// Plans and their times, remembered: the same reshards are asked for again and again.
 class ReshardCosts {
 public:
   /// Plans use no axis of `reserved` (whole ones), over which none of the ends lies that are asked about.
   ReshardCosts(Mesh mesh, Machine machine, AxisList reserved = {});
   ReshardCosts(const ReshardCosts &) = delete; // what is known is large, and points at itself
-  ReshardCosts(ReshardCosts &&) = default;
 
   struct Cost {
     bool possible = false;
@@ -115,6 +117,7 @@ public:
   const Mesh mesh;
   const Machine machine;
   const AxisList reserved;
+  const std::shared_ptr<PlacedPrograms> placed; ///< with these costs (PlacedPrograms.h)
 
 private:
   using Key = llvm::SmallVector<int64_t, 24>;

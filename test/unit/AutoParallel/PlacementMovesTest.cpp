@@ -4,6 +4,7 @@
 #include "tessera/AutoParallel/PlacementText.h"
 
 #include <cstdlib>
+#include <deque>
 
 using namespace tessera;
 
@@ -15,7 +16,7 @@ TEST(PlacementMoves, AreAsGoodAsAllAssignments) {
   };
   constexpr double kMostAssignments = 2e6;
   const Kind kinds[] = {{"x4 y2", 5}, {"x2 y2 z2", 3}, {"x2 y2 z2 w2", 2}, {"x2 y4", 4}};
-  std::vector<ReshardCosts> known; // of enumerations: programs of one mesh ask for the same reshards
+  std::deque<ReshardCosts> known; // of enumerations: programs of one mesh ask for the same reshards
   for (const Kind &kind : kinds)
     known.emplace_back(mesh(kind.mesh), Machine());
   const char *full = std::getenv("TESSERA_FULL");

@@ -1,6 +1,8 @@
 //===- CanonicalOrder.cpp - The ops of a block, however they are written ----===//
 #include "CanonicalOrder.h"
 
+#include "tessera/Dialect/Dist/IR/Dist.h"
+#include "tessera/Dialect/Dist/Transforms/Passes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -39,9 +41,17 @@ private:
     return llvm::xxh3_64bits(written);
   }
 
-  /// Says what an op is: not what it is called, nor for which of its readers it was written first.
+  /// Says what an op is: not what it is called, nor for which of its readers it was written first, nor that
+  /// nobody asked.
   static bool isEssential(StringRef attribute) {
-    return attribute != "name" && attribute != graph::kNameAttr && attribute != "why";
+    return attribute != "name" && attribute != graph::kNameAttr && attribute != "why" &&
+           attribute != kUnaskedAttr;
+  }
+
+  /// A block that is priced before its arguments' types say how they lie is placed in the same order.
+  static Type withoutEncoding(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? RankedTensorType::get(tensor.getShape(), tensor.getElementType()) : type;
   }
 
   /// A value from outside of the block: its type, and what is known of an argument besides its name.
@@ -50,7 +60,7 @@ private:
     if (!isNew)
       return at->second;
     uint64_t hash = text([&](llvm::raw_ostream &os) {
-      os << value.getType();
+      os << withoutEncoding(value.getType());
       auto arg = dyn_cast<BlockArgument>(value);
       auto function =
           arg ? dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp()) : FunctionOpInterface();
@@ -59,7 +69,11 @@ private:
           os << arg.getArgNumber(); // the op says what each of its arguments is
         return;
       }
-      for (NamedAttribute attr : function.getArgAttrs(arg.getArgNumber()))
+      NamedAttrList attrs(function.getArgAttrs(arg.getArgNumber()));
+      if (ShardingAttr sharding = getShardingAttr(value.getType());
+          sharding && !attrs.get(dist::kShardingAttr))
+        attrs.set(dist::kShardingAttr, sharding);
+      for (NamedAttribute attr : attrs.getDictionary(arg.getContext()))
         if (isEssential(attr.getName()))
           os << attr.getName().getValue() << attr.getValue();
     });

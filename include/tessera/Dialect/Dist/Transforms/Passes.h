@@ -20,6 +20,8 @@ llvm::LogicalResult verifyRung(mlir::ModuleOp module, llvm::StringRef rung);
 /// Attributes by which the passes speak to each other; docs in Passes.td.
 inline constexpr llvm::StringLiteral kShardingAttr =
     "dist.sharding"; ///< on an argument or result of a function
+inline constexpr llvm::StringLiteral kUnaskedAttr =
+    "dist.unasked"; ///< on an output, or an input that another function gives: nobody asked how it lies
 inline constexpr llvm::StringLiteral kShardingsAttr = "dist.shardings"; ///< on an op: one per result
 inline constexpr llvm::StringLiteral kBlockShardingsAttr =
     "dist.block_shardings"; ///< on an op: per region, one per block argument

@@ -65,8 +65,8 @@ def DistInsertReshardsPass : Pass<"dist-insert-reshards", "::mlir::ModuleOp"> {
   let summary = "Gives every tensor type its sharding and reshards where an op needs another one than a value has";
   let description = [{
     Rung `step` to rung `sharded`. How each op of a block runs is chosen for all of them at once, by the total time of work and reshards
-    (`placeProgram`); operands that lie otherwise go through a `dist.reshard`. What loops carry, annotations and the function's
-    arguments and results lie as propagation wants, but for outputs with `dist.unasked`, which lie where they cost least in all functions. A sharded reduction makes a partial type; it stays so through linear ops as long as that
+    (`placeProgram`); operands that lie otherwise go through a `dist.reshard`. Annotations and the function's
+    arguments and results lie as propagation wants, but for outputs with `dist.unasked`, which lie where they cost least in all functions; what loops carry and stack lies as it wants unless less time is taken and less sent otherwise. A sharded reduction makes a partial type; it stays so through linear ops as long as that
     pays. With `live-bytes` a block keeps to so many bytes that a rank has at once of what it makes, in more time, or has few where it cannot. A weight sharded by fsdp keeps its sharding as a stack; its slice is gathered inside the body, just before use, unless
     moving the activations is faster.
     ```mlir

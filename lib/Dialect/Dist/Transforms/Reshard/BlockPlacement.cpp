@@ -3,6 +3,7 @@
 #include "CanonicalOrder.h"
 #include "Explain.h"
 
+#include "tessera/AutoParallel/PlacedPrograms.h"
 #include "tessera/AutoParallel/SearchWork.h"
 #include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
@@ -165,7 +166,7 @@ private:
 FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, StringRef what,
                                 ReshardCosts &costs, const ProgramPlacementOptions &settings = {}) {
   SearchWork before = searchWork();
-  ProgramDecision decision = placeProgram(builder.program, costs, settings);
+  ProgramDecision decision = costs.placed->place(builder.program, costs, settings);
   if (!std::isfinite(decision.time))
     return parent->emitOpError() << "cannot be placed: a value is wanted as a partial sum that no op makes";
   if (!builder.ops.empty()) {
@@ -190,8 +191,7 @@ FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, Stri
 }
 } // namespace
 
-/// That ops may be split over.
-static AxisList freeAxes(const ReshardCosts &costs) {
+AxisList tessera::dist::freeAxes(const ReshardCosts &costs) {
   AxisList axes;
   for (auto [i, axis] : llvm::enumerate(costs.mesh.axes)) {
     const AxisRef whole = wholeAxis(costs.mesh, int(i));
@@ -234,11 +234,18 @@ BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, Resh
   ProgramPlacementOptions settings = settingsOfPrices(costs, /*idle=*/widen);
   settings.widen = widen;
   settings.below = below;
-  ProgramDecision decision = placeProgram(builder.program, costs, settings);
+  ProgramDecision decision = costs.placed->place(builder.program, costs, settings);
+  double messages = 0;
+  if (widen && std::isfinite(decision.time)) {
+    SmallVector<const PlacementDecision *> chosen;
+    for (const PlacementDecision &one : decision.ops)
+      chosen.push_back(&one);
+    messages = programMessages(builder.program, chosen, costs);
+  }
   if (decisions && std::isfinite(decision.time))
     for (auto [op, placed] : llvm::zip(builder.ops, decision.ops))
       (*decisions)[op] = std::move(placed);
-  return {decision.time, decision.sent};
+  return {{decision.time, decision.sent}, messages};
 }
 
 //===--- BlockPricer --------------------------------------------------------===//
@@ -268,8 +275,10 @@ const BlockPrice &BlockPricer::price() {
   if (known.size() == kMostKnown)
     known.pop_back();
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
+  if (!settings.idleAxes.empty()) // else nothing is placed so
+    costs.placed->keep(builder.program, costs, settings, decision);
   known.insert(known.begin(),
-               {std::move(shardings), {decision.time, decision.sent}, std::move(decision.options)});
+               {std::move(shardings), {{decision.time, decision.sent}}, std::move(decision.options)});
   return known.front().price;
 }
 
@@ -290,7 +299,7 @@ BlockPrice BlockPricer::lookBelow(double below) {
     auto isChanged = [&](int value) { return changed[size_t(value)]; };
     return llvm::any_of(op.operands, isChanged) || llvm::any_of(op.results, isChanged);
   };
-  return priceAmong(builder.program, known.front().options, isNear, costs, below, settings);
+  return {priceAmong(builder.program, known.front().options, isNear, costs, below, settings)};
 }
 
 std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block, const BlockFacts &facts,

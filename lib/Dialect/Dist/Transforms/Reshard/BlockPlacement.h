@@ -30,6 +30,9 @@ struct BlockFacts {
   std::function<std::optional<ValueNeeds>(mlir::Operation *)> needs;
 };
 
+/// Axes that ops may be split over.
+AxisList freeAxes(const ReshardCosts &costs);
+
 using BlockDecisions = llvm::DenseMap<mlir::Operation *, PlacementDecision>;
 
 /// How every op with a rule runs; emits an error and fails if some value is wanted as a sum that nobody
@@ -37,7 +40,9 @@ using BlockDecisions = llvm::DenseMap<mlir::Operation *, PlacementDecision>;
 mlir::FailureOr<BlockDecisions> placeBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs,
                                            double liveBytes = std::numeric_limits<double>::infinity());
 
-using BlockPrice = ProgramPrice;
+struct BlockPrice : ProgramPrice {
+  double messages = 0; ///< of reshards (programMessages), where ops are offered more than hints
+};
 
 /// What one execution of the block takes, placed at best; infinite if it cannot be. Nothing is reported.
 /// Without `widen` nothing is offered to ops beyond what is hinted: a first look, for a fifth of the time.

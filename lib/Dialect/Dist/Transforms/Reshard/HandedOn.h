@@ -39,20 +39,48 @@ inline void addNew(Layouts &layouts, const HandedOn &value, const Sharding &shar
     layouts.push_back({value.shape, sharding});
 }
 
-/// How a value of this shape lies if one axis of `lies` moves to the end of another dimension, where it
-/// divides: each way.
+/// How a value of this shape lies if one axis of `lies` moves to the end of another dimension, where a rank
+/// then holds no more of it: each way.
 inline std::vector<Sharding> withOneMoved(llvm::ArrayRef<int64_t> shape, const Sharding &lies) {
   std::vector<Sharding> result;
   for (auto [from, dim] : llvm::enumerate(lies.dims))
     for (const AxisRef &axis : dim.axes)
       for (size_t to = 0; to < shape.size(); ++to) {
-        if (to == from || shape[to] % (lies.shards(int(to)) * axis.size) != 0)
+        if (to == from)
           continue;
-        Sharding &moved = result.emplace_back(lies);
+        Sharding moved = lies;
         llvm::erase(moved.dims[from].axes, axis);
         mergeAdjacent(moved.dims[from].axes);
         moved.dims[to].axes.push_back(axis);
         mergeAdjacent(moved.dims[to].axes);
+        if (elementsOf(shape, moved) <= elementsOf(shape, lies))
+          result.push_back(std::move(moved));
+      }
+  return result;
+}
+
+/// With one more axis, or all that `lies` leaves, at the end of a dimension of which a rank then holds less:
+/// each way.
+inline std::vector<Sharding> withAxesAdded(llvm::ArrayRef<int64_t> shape, const Sharding &lies,
+                                           const AxisList &axes) {
+  AxisList left;
+  const AxisList used = lies.usedAxes();
+  for (const AxisRef &axis : axes)
+    if (llvm::none_of(used, [&](const AxisRef &one) { return one.overlaps(axis); }))
+      left.push_back(axis);
+  std::vector<AxisList> added;
+  for (const AxisRef &axis : left)
+    added.push_back({axis});
+  if (left.size() > 1)
+    added.push_back(left);
+  std::vector<Sharding> result;
+  for (const AxisList &more : added)
+    for (size_t to = 0; to < shape.size(); ++to)
+      if (lies.shards(int(to)) < shape[to]) {
+        Sharding longer = lies;
+        longer.dims[to].axes.append(more.begin(), more.end());
+        if (elementsOf(shape, longer) < elementsOf(shape, lies))
+          result.push_back(std::move(longer));
       }
   return result;
 }
@@ -68,6 +96,29 @@ struct Carried : HandedOn {
   DataFlowOpInterface loop;
   DataFlowEdge edge;
   size_t number;
+
+  /// `op` is the loop, or what ends its body, and hands on `end`, one of the edge's values.
+  bool isGivenBy(mlir::Operation &op, mlir::Value end) const {
+    const bool ends = op.hasTrait<mlir::OpTrait::IsTerminator>() && op.getParentOp() == loop;
+    return (ends || &op == loop) && !llvm::is_contained(edge.places, end) &&
+           llvm::is_contained(op.getOperands(), end);
+  }
+
+  /// `end` is what the first iteration has, and no op made it: the caller gives it, or a loop around.
+  bool isGiven(mlir::Value end) const {
+    auto given = mlir::dyn_cast<mlir::BlockArgument>(end);
+    return given && !loop->isAncestor(given.getOwner()->getParentOp());
+  }
+  bool isGiven() const {
+    return llvm::any_of(edge.values, [&](mlir::Value end) { return isGiven(end); });
+  }
+  /// Whatever is added up in it may stay open as a sum (keepCarriedSums): more than pieces would save.
+  bool isZeroAtFirst() const {
+    return llvm::any_of(edge.values, [](mlir::Value end) {
+      auto made = end.getDefiningOp<ShardingRuleOpInterface>();
+      return made && made.getShardingRule().neutral != PartialKind::None;
+    });
+  }
 
   /// Somebody annotates what is carried.
   bool isWished() const {

@@ -54,6 +54,8 @@ public:
         pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
+    for (auto function : module.getOps<func::FuncOp>())
+      forgetPriorities(function);
     SearchWork before = searchWork();
     layOutputs(module, written, costs.outside());
     if (SearchWork work = searchWork().since(before); work.tableEntries > 0)
@@ -198,6 +200,19 @@ private:
 
   //===--- Ops --------------------------------------------------------------===//
 
+  /// Everything is propagated: they say nothing more, and would tell a block that is priced from one that is
+  /// placed.
+  void forgetPriorities(func::FuncOp function) {
+    for (BlockArgument arg : function.getArguments()) {
+      if (function.isExternal() || !isa<RankedTensorType>(arg.getType()))
+        continue;
+      Sharding sharding = written.of(arg);
+      for (DimSharding &dim : sharding.dims)
+        dim.priority.reset();
+      written.write(function, arg.getArgNumber(), /*isResult=*/false, sharding);
+    }
+  }
+
   LogicalResult runOn(func::FuncOp function) {
     if (function.isExternal())
       return success();
@@ -211,11 +226,7 @@ private:
                                   function.getName(), work.reshardSteps, work.reshards, work.tableEntries));
     for (BlockArgument arg : function.getArguments()) {
       if (isa<RankedTensorType>(arg.getType())) {
-        Sharding sharding =
-            written.read(function.getArgAttr(arg.getArgNumber(), kShardingAttr), arg.getType());
-        for (DimSharding &dim : sharding.dims)
-          dim.priority.reset();
-        setSharding(arg, sharding);
+        setSharding(arg, written.of(arg));
         function.removeArgAttr(arg.getArgNumber(), kShardingAttr);
       }
     }

@@ -3,7 +3,9 @@
 #include "Explain.h"
 #include "Loops.h"
 #include "Reshard/HandedOn.h"
+#include "Reshard/PricedLoops.h"
 
+#include "tessera/Dialect/Dist/Transforms/WeightGathers.h"
 #include "tessera/Support/TypeSizes.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -20,49 +22,71 @@ namespace {
 class LoopLayouts {
 public:
   LoopLayouts(DataFlowOpInterface maker, const ShardingAttributes &written, ReshardCosts &costs)
-      : maker(maker), loops({{maker}}), written(written), costs(costs) {}
+      : maker(maker), loops(written, costs), written(written), costs(costs) {
+    loops.add(maker);
+  }
 
   void run() {
     findStacks();
-    for (const PricedLoop &loop : loops)
-      findCarried(loop.loop);
+    for (DataFlowOpInterface loop : loops.loops())
+      findCarried(loop);
+    if (!carried.empty()) // it comes from the block around, and goes there
+      loops.add(*maker->getBlock());
     search();
-    const std::vector<Sharding> found = layouts();
+    const std::vector<Sharding> first = layouts(&HandedOn::first), found = layouts();
+    const BlockPrice foundAt = least;
     tryMovedAxes();
-    const bool isOther = layouts() != found;
-    if (!isAnyCarriedMoved() || isLessAsPlaced())
+    const std::vector<Sharding> moved = layouts();
+    if (!isAnyCarriedMoved())
       return explainAll();
-    if (isOther) // it may be less without
+    // What bodies do with hints alone is not what they do in the end. Where pieces that no body would choose
+    // take more messages they must be much less than what bodies chose.
+    BlockPrice now = loops.priceWidely(/*every=*/true);
+    if (moved != found) {
+      const BlockPrice other = now;
       writeAll(found);
-    if (isAnyCarriedMoved() && isLessAsPlaced())
+      now = loops.priceWidely(/*every=*/false);
+      if (isLess(other, now, other.messages > now.messages ? kMuchLess : 1)) {
+        writeAll(moved);
+        now = other;
+      } else {
+        least = foundAt;
+      }
+    }
+    if (!isAnyCarriedMoved()) // stacks are laid by hints
       return explainAll();
-    // What bodies do with hints alone is not what they do in the end: stacks alone, then.
-    carried.clear();
+    const std::vector<Sharding> chosen = layouts();
+    writeAll(first);
+    const BlockPrice otherwise = loops.priceWidely(/*every=*/false);
+    if (isLess(now, otherwise, 1)) {
+      writeAll(chosen);
+      least = now;
+      before = otherwise;
+      return explainAll();
+    }
+    carried.clear(); // stacks alone, then
+    loops.removeLast();
     search();
     explainAll();
   }
 
 private:
-  /// A loop as it is written.
-  struct PricedLoop {
-    DataFlowOpInterface loop;
-    double time = 0;      ///< of all iterations
-    double free = 0;      ///< about the least: if nothing that is handed on cost anything
-    bool touched = false; ///< written otherwise since it was priced
-  };
-
-  static constexpr double kLittle = 0.01;
+  static constexpr double kLittle = 0.01, kNothing = PricedLoops::kNothing, kMuchLess = 0.9;
   static constexpr size_t kMostOthers = 4, kMostMoved = 6;
+  /// Prices grow with the number of axes: on few more is tried.
+  static constexpr size_t kFewAxes = 3, kMostOnFew = 9;
+  static constexpr int kRoundsOnFew = 2;
 
   /// From what is written, to what takes least.
   void search() {
     if (stacks.empty() && carried.empty())
       return;
-    before = least = priceAll();
-    if (!std::isfinite(before))
+    before = least = loops.priceAll();
+    if (!std::isfinite(before.time))
       return;
-    // Below that nothing leads.
-    bound = freely() * (1 + kLittle);
+    // Below that nothing leads; nor is much to be won near it, unless much less is sent there.
+    const BlockPrice free = freely();
+    bound = free.time * (1 + (free.sent < before.sent * kMuchLess ? kNothing : kLittle));
     // Loops run in one way or another as a whole: first all as they are made, or as they are read; then all
     // of one shape alike.
     for (bool made : {true, false})
@@ -85,18 +109,59 @@ private:
       tryOne(value);
   }
 
-  /// What loops carry, all of one shape alike, with one axis on another dimension: no body that is free to
-  /// has it so, but pieces of the one may be gathered for less than pieces of the other. Only where few can
-  /// move.
+  /// What loops carry, all of one shape alike, with one axis on another dimension, or with axes that it does
+  /// not lie over: no body that is free to has it so, but pieces of the one may be gathered for less than
+  /// pieces of the other. Only where few can move; and if less is sent so, as work alone is no reason.
   void tryMovedAxes() {
-    for (const auto &[shape, lies] : unaskedLayouts(carried))
-      if (const std::vector<Sharding> moved = withOneMoved(shape, lies); moved.size() <= kMostMoved)
-        for (const Sharding &other : moved)
-          tryAll([&, &shape = shape, &lies = lies](const HandedOn &value) {
-            const bool isOne =
-                llvm::any_of(carried, [&](const Carried &one) { return &one == &value && !one.isWished(); });
-            return isOne && value.shape == shape && value.now.samePlacement(lies) ? &other : nullptr;
-          });
+    // Ops are offered what lies so only where something does: what is free bounds none of it.
+    bound = 0;
+    loops.forgetFree();
+    for (int round = 0; round < (areFewAxes() ? kRoundsOnFew : 1); ++round) {
+      const double before = least.time;
+      for (const auto &[shape, lies] : unaskedLayouts(carried)) {
+        tryFew(shape, lies, withOneMoved(shape, lies));
+        tryFew(shape, lies, withAxesAdded(shape, lies, freeAxes(costs)), /*areAdded=*/true);
+      }
+      if (least.time == before)
+        return;
+    }
+  }
+
+  bool areFewAxes() const { return freeAxes(costs).size() <= kFewAxes; }
+
+  /// Has what is carried as `lies` says lie in each of a few `others`, alone and with the stacks of it.
+  void tryFew(ArrayRef<int64_t> shape, const Sharding &lies, ArrayRef<Sharding> others,
+              bool areAdded = false) {
+    auto isAlike = [&](const HandedOn &value) {
+      return ArrayRef(value.shape) == shape && value.now.samePlacement(lies);
+    };
+    SmallVector<const Carried *, 4> ends;
+    SmallVector<const HandedOn *, 8> all;
+    for (const Carried &value : carried)
+      if (!value.isWished() && isAlike(value) && !(areAdded && value.isZeroAtFirst()))
+        ends.push_back(&value);
+    all.append(ends.begin(), ends.end());
+    for (const Stack &stack : stacks)
+      if (isAlike(stack))
+        all.push_back(&stack);
+    if (ends.empty() || (!areFewAxes() && others.size() > kMostMoved))
+      return;
+    // Where they come from and go to may cost more than is to be saved; axes that are added are of use in the
+    // loop alone.
+    auto isHopeless = [&](const Sharding &other, const Carried *value) {
+      return fixedTime(*value, other) >= (areAdded && value->isGiven() ? kNothing : 1) * least.sent;
+    };
+    for (const Sharding &other : others.take_front(kMostOnFew)) {
+      if (llvm::any_of(ends, [&](const Carried *value) { return isHopeless(other, value); }))
+        continue;
+      auto have = [&](ArrayRef<const HandedOn *> some) {
+        tryAll([&](const HandedOn &value) { return llvm::is_contained(some, &value) ? &other : nullptr; },
+               /*alsoSent=*/true);
+      };
+      have(SmallVector<const HandedOn *, 8>(ends.begin(), ends.end()));
+      if (all.size() > ends.size())
+        have(all);
+    }
   }
 
   bool isAnyCarriedMoved() const { return llvm::any_of(carried, std::mem_fn(&Carried::isChanged)); }
@@ -119,9 +184,10 @@ private:
     auto say = [&](DataFlowOpInterface loop, StringRef kind, std::string what, const Sharding &now,
                    const Sharding &first) {
       explain(loop->getLoc(), kind,
-              llvm::formatv("{0} {1} as {2}, not {3}: with the loops that read it {4:F3} us, not {5:F3} us",
+              llvm::formatv("{0} {1} as {2}, not {3}: with all that read it {4:F3} us, not {5:F3} us, in {6}",
                             loop->getName().stripDialect(), what, toString(now, costs.mesh),
-                            toString(first, costs.mesh), least * 1e6, before * 1e6));
+                            toString(first, costs.mesh), least.time * 1e6, before.time * 1e6,
+                            loop->getParentOfType<func::FuncOp>().getName()));
     };
     auto ofAll = [](Sharding layer) {
       layer.dims.insert(layer.dims.begin(), DimSharding());
@@ -162,8 +228,8 @@ private:
       if (!isOnlyRead)
         continue;
       for (auto &[reader, read] : stack.reads)
-        if (!find(reader))
-          loops.push_back({reader});
+        if (!loops.has(reader))
+          loops.add(reader);
       stacks.push_back(std::move(stack));
     }
   }
@@ -182,81 +248,55 @@ private:
 
   //===--- Prices -----------------------------------------------------------===//
 
-  BlockFacts facts() const {
-    return {[this](Value value) { return written.of(value); },
-            [this](OpResult result) { return written.of(result); },
-            [this](Operation *op) { return written.outsideNeeds(op); }};
-  }
-
-  /// Of all iterations of `loop`; of no use from `below` seconds on, and then infinite.
-  BlockPrice priceOf(DataFlowOpInterface loop, const BlockFacts &facts, BlockDecisions &decided,
-                     bool widen = false, double below = std::numeric_limits<double>::infinity()) const {
-    BlockPrice total;
-    for (Region &region : loop->getRegions())
-      for (Block &block : region) {
-        if (!(total.time < below))
-          return {std::numeric_limits<double>::infinity(), 0};
-        const double times = double(loop.getExecutions(region.getRegionNumber()));
-        BlockPrice price = priceBlock(block, facts, costs, widen, &decided, (below - total.time) / times);
-        total.time += times * price.time;
-        total.sent += times * price.sent;
-      }
-    return total;
-  }
-
-  /// The time of all loops, each of which is priced as it is written.
-  double priceAll() {
-    decisions.clear();
-    double total = allEndsTime();
-    for (PricedLoop &loop : loops) {
-      total += loop.time = priceOf(loop.loop, facts(), decisions).time;
-      loop.touched = false;
-    }
-    return total;
-  }
-
-  double allEndsTime() const {
-    double total = 0;
-    for (const Carried &value : carried)
-      total += endsTime(value);
-    return total;
-  }
-
-  /// At most: on the way into the loop, from where it is written to lie before, and out of it.
-  double endsTime(const Carried &value) const {
+  /// Seconds that ends take at least if it is carried so: from what is given to what the caller wants.
+  double fixedTime(const Carried &value, const Sharding &as) const {
     double total = 0;
     auto add = [&](Value moved, const Sharding &from, const Sharding &to) {
       auto type = cast<RankedTensorType>(moved.getType());
-      auto &cost = costs.reshard(type.getShape(), double(elementBytes(type)), from, to);
-      total += cost.possible ? cost.time : std::numeric_limits<double>::infinity();
+      const double bytes = cachedElementBytes(moved).value_or(double(elementBytes(type)));
+      total += costs.reshard(type.getShape(), bytes, from, to).time;
     };
-    Operation *loop = value.loop;
     for (Value end : value.edge.values)
-      if (llvm::is_contained(loop->getOperands(), end))
-        add(end, written.of(end), value.now);
-      else if (end.getDefiningOp() == loop && !end.use_empty())
-        add(end, value.now, value.first);
+      if (value.isGiven(end)) {
+        add(end, written.of(end), as);
+      } else if (end.getDefiningOp() == value.loop) {
+        std::vector<Sharding> wanted; // each is made once
+        for (Operation *user : end.getUsers())
+          if (auto needs =
+                  user->hasTrait<OpTrait::IsTerminator>() ? written.outsideNeeds(user) : std::nullopt)
+            for (auto &[needed, sharding] : *needs)
+              if (needed == end && !llvm::is_contained(wanted, sharding))
+                wanted.push_back(sharding);
+        for (const Sharding &sharding : wanted)
+          add(end, as, sharding);
+      }
     return total;
   }
 
   /// What the loops take if nothing that is handed on costs anything: bodies leave it as they have it, and
   /// are given whole values, of which anything is a slice. How the values lie then is what is worth a try.
-  double freely() {
-    BlockFacts free = facts();
+  BlockPrice freely() {
+    BlockFacts free = loops.facts();
     free.needs = [this](Operation *op) {
       auto needs = written.outsideNeeds(op);
-      if (!needs || !op->hasTrait<OpTrait::IsTerminator>())
+      if (!needs)
         return needs;
       for (const Stack &stack : stacks)
         for (Value slice : stack.made.slices)
-          if (op->getParentOp() == maker && llvm::is_contained(op->getOperands(), slice))
+          if (op->hasTrait<OpTrait::IsTerminator>() && op->getParentOp() == maker &&
+              llvm::is_contained(op->getOperands(), slice))
             drop(llvm::reverse(*needs), slice, *needs);
       for (const Carried &value : carried)
-        for (Value yielded : value.edge.values)
-          if (!llvm::is_contained(value.edge.places, yielded) && op->getParentOp() == value.loop &&
-              llvm::is_contained(op->getOperands(), yielded))
-            drop(*needs, yielded, *needs);
+        for (Value end : value.edge.values)
+          if (value.isGivenBy(*op, end))
+            drop(*needs, end, *needs);
       return needs;
+    };
+    free.wanted = [this](OpResult result) {
+      const bool isResult = llvm::any_of(carried, [&](const Carried &one) {
+        return result.getOwner() == one.loop && llvm::is_contained(one.edge.values, result);
+      });
+      return isResult ? Sharding(cast<RankedTensorType>(result.getType()).getRank()) : written.of(result);
     };
     free.known = [this](Value value) {
       bool isGiven = llvm::any_of(stacks,
@@ -271,12 +311,7 @@ private:
       return isGiven ? Sharding(cast<RankedTensorType>(value.getType()).getRank()) : written.of(value);
     };
     BlockDecisions decided;
-    double total = 0;
-    for (PricedLoop &loop : loops) {
-      const double time = priceOf(loop.loop, free, decided).time;
-      total += time;
-      loop.free = time * (1 - kLittle); // other facts, other options
-    }
+    const BlockPrice total = loops.priceFreely(free, decided);
     for (Stack &stack : stacks) {
       offer(stack, madeAs(stack.made.slices.front(), decided));
       for (OpOperand &use : stack.reads.front().second.slices.front().getUses())
@@ -326,32 +361,25 @@ private:
 
   //===--- Changes ----------------------------------------------------------===//
 
-  PricedLoop *find(DataFlowOpInterface loop) {
-    auto it = llvm::find_if(loops, [&](const PricedLoop &priced) { return priced.loop == loop; });
-    return it == loops.end() ? nullptr : it;
-  }
-  void touch(DataFlowOpInterface loop) { find(loop)->touched = true; }
-
   /// At the stack, and at the slices that bodies read.
   void write(Stack &stack, const Sharding &layer) {
     Sharding whole = written.of(stack.made.stack);
     whole.dims.resize(1);
     whole.dims.append(layer.dims.begin(), layer.dims.end());
     written.write(maker, {stack.made.stack}, whole);
-    touch(maker);
+    loops.touch(maker);
     for (auto &[reader, read] : stack.reads) {
       written.write(reader, read.slices, layer);
-      touch(reader);
+      loops.touch(reader);
     }
     stack.now = layer;
   }
   void write(Carried &value, const Sharding &sharding) {
     written.write(value.loop, value.edge.places, sharding);
-    touch(value.loop);
+    loops.touch(value.loop);
     for (Value end : value.edge.values) // bodies may read results of loops before them
       for (Operation *user : end.getUsers())
-        for (PricedLoop &loop : loops)
-          loop.touched |= loop.loop->isProperAncestor(user);
+        loops.touchAround(*user);
     value.now = sharding;
   }
 
@@ -359,12 +387,12 @@ private:
   /// priced last.
   bool isMoved(ValueRange made, ValueRange read, const Sharding &lies) const {
     auto isOther = [&](const Sharding &sharding) { return !sharding.samePlacement(lies); };
-    if (llvm::any_of(made, [&](Value value) { return isOther(madeAs(value, decisions)); }))
+    if (llvm::any_of(made, [&](Value value) { return isOther(madeAs(value, loops.decisions())); }))
       return true;
     for (Value value : read)
       for (OpOperand &use : value.getUses())
-        if (auto reader = decisions.find(use.getOwner());
-            reader != decisions.end() && isOther(reader->second.operands[use.getOperandNumber()]))
+        if (auto reader = loops.decisions().find(use.getOwner());
+            reader != loops.decisions().end() && isOther(reader->second.operands[use.getOperandNumber()]))
           return true;
     return false;
   }
@@ -382,41 +410,12 @@ private:
   }
 
   /// Keeps what `change` writes if the loops then take less than `least`, which becomes less.
-  void keepIfLess(llvm::function_ref<void()> change) {
+  void keepIfLess(llvm::function_ref<void()> change, bool alsoSent = false) {
     const std::vector<Sharding> was = layouts();
     change();
-    if (!isLess())
+    if (!loops.isLess(least, alsoSent))
       writeAll(was);
-    for (PricedLoop &loop : loops)
-      loop.touched = false;
-  }
-
-  /// Prices the loops that are written otherwise, one by one, for as long as all of them may still take less
-  /// than `least`.
-  bool isLess() {
-    double total = allEndsTime();
-    for (const PricedLoop &loop : loops)
-      total += loop.touched ? loop.free : loop.time;
-    const double most = least * (1 - 1e-9);
-    BlockDecisions decided;
-    SmallVector<double, 4> times;
-    for (const PricedLoop &loop : loops) {
-      times.push_back(loop.time);
-      if (!loop.touched)
-        continue;
-      if (total >= most)
-        return false;
-      total -= loop.free;
-      total += times.back() = priceOf(loop.loop, facts(), decided, /*widen=*/false, most - total).time;
-    }
-    if (!(total < most))
-      return false;
-    least = total;
-    for (auto [loop, time] : llvm::zip(loops, times))
-      loop.time = time;
-    for (auto &[op, decision] : decided)
-      decisions[op] = std::move(decision);
-    return true;
+    loops.forgetTouched();
   }
 
   void writeAll(ArrayRef<Sharding> shardings) {
@@ -432,7 +431,7 @@ private:
   }
 
   /// All that `as` gives another layout.
-  template <typename As> void tryAll(As as) {
+  template <typename As> void tryAll(As as, bool alsoSent = false) {
     std::vector<Sharding> to;
     bool isOther = false;
     forEach([&](const HandedOn &value) {
@@ -440,54 +439,31 @@ private:
       to.push_back(other ? *other : value.now);
       isOther |= !to.back().samePlacement(value.now);
     });
-    if (isOther && least > bound)
-      keepIfLess([&] { writeAll(to); });
+    if (isOther && least.time > bound)
+      keepIfLess([&] { writeAll(to); }, alsoSent);
   }
 
   template <typename Value> void tryOne(Value &value) {
     for (const Sharding &other : value.others)
-      if (least > bound && !value.now.samePlacement(other) && isMoved(value))
+      if (least.time > bound && !value.now.samePlacement(other) && isMoved(value))
         keepIfLess([&] { write(value, other); });
   }
 
-  /// Whether the bodies also take less where they are offered more than hints, as when they are placed; and
-  /// send a hundredth less. If not, all lies as at first.
-  bool isLessAsPlaced() {
-    const std::vector<Sharding> chosen = layouts();
-    const std::vector<Sharding> first = layouts(&HandedOn::first);
-    SmallVector<BlockPrice, 4> prices(loops.size());
-    auto priceWidely = [&](bool all) {
-      const double ends = allEndsTime();
-      BlockPrice total = {ends, ends};
-      for (auto [loop, price] : llvm::zip(loops, prices)) {
-        BlockDecisions decided;
-        if (all || loop.touched)
-          price = priceOf(loop.loop, facts(), decided, /*widen=*/true);
-        loop.touched = false;
-        total.time += price.time;
-        total.sent += price.sent;
-      }
-      return total;
-    };
-    const BlockPrice after = priceWidely(/*all=*/true);
-    writeAll(first);
-    const BlockPrice otherwise = priceWidely(/*all=*/false);
-    if (after.time >= otherwise.time * (1 - 1e-9) || after.sent >= otherwise.sent * (1 - kLittle))
-      return false;
-    writeAll(chosen);
-    least = after.time;
-    before = otherwise.time;
-    return true;
+  /// Whether it takes less time, and sends a hundredth less; and of one of both at most this part.
+  static bool isLess(const BlockPrice &now, const BlockPrice &otherwise, double part) {
+    return now.time < otherwise.time * (1 - kNothing) && PricedLoops::sendsLess(now, otherwise) &&
+           now.sent < otherwise.sent * (1 - kLittle) &&
+           (now.time <= otherwise.time * part || now.sent <= otherwise.sent * part);
   }
 
   DataFlowOpInterface maker;
-  SmallVector<PricedLoop, 4> loops; ///< it, and those that read its stacks
+  PricedLoops loops; ///< it, those that read its stacks, and the block around if anything is carried
   const ShardingAttributes &written;
   ReshardCosts &costs;
   std::vector<Stack> stacks;
   std::vector<Carried> carried;
-  BlockDecisions decisions; ///< of the loops, as they are written
-  double before = 0, least = 0, bound = 0;
+  BlockPrice before, least;
+  double bound = 0; ///< seconds
 };
 } // namespace
 

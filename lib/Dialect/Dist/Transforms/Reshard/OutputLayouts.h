@@ -15,10 +15,6 @@
 
 namespace tessera::dist {
 
-/// On an output, and on an input that another function gives: nobody asked how it lies. dist-annotate says
-/// so; layOutputs takes it away.
-inline constexpr llvm::StringLiteral kUnaskedAttr = "dist.unasked";
-
 /// No rank holds more of an output than before. Cost: the functions' own blocks, not those of their loops,
 /// are placed twice, and looked at some times and placed once more where another layout could save a
 /// hundredth of what is sent.

@@ -1,0 +1,135 @@
+#include "ProgramBuilder.h"
+
+#include "tessera/AutoParallel/PlacedPrograms.h"
+#include "tessera/AutoParallel/SearchWork.h"
+
+#include <functional>
+
+using namespace tessera;
+
+namespace {
+class PlacedProgramsTest : public testing::Test {
+protected:
+  /// Whether it searched for the decision, which is that of placeProgram.
+  bool searches() {
+    const SearchWork before = searchWork();
+    ProgramDecision decision = costs.placed->place(p.program, costs, settings);
+    const bool searched = searchWork().since(before).tableEntries > 0;
+    ProgramDecision anew = placeProgram(p.program, costs, settings);
+    EXPECT_EQ(decision.time, anew.time);
+    EXPECT_EQ(decision.ops.size(), anew.ops.size());
+    for (auto [one, other] : llvm::zip(decision.ops, anew.ops)) {
+      EXPECT_EQ(one.operands, other.operands);
+      EXPECT_EQ(one.results, other.results);
+    }
+    return searched;
+  }
+
+  Builder p =
+      layer("dp2 tp4", "[dp/-/-]", "[tp/-/-]", "[dp/-/tp/-]", "[-/tp/-]", "[tp/-]", "[-/tp]", "4", "16");
+  ReshardCosts costs{p.mesh, fastLinks()};
+  ProgramPlacementOptions settings;
+};
+} // namespace
+
+TEST_F(PlacedProgramsTest, TheSameProgramIsSearchedOnce) {
+  EXPECT_TRUE(searches());
+  EXPECT_FALSE(searches());
+  for (DimSharding &dim : p.program.values.front().sharding.dims) { // propagation's own affairs
+    dim.open = true;
+    dim.priority = 3;
+  }
+  p.program.ops.front().at = 7; // where nobody counts bytes
+  EXPECT_FALSE(searches());
+}
+
+TEST_F(PlacedProgramsTest, WhatDiffersIsSearched) {
+  auto decomposition = std::make_shared<Decomposition>();
+  decomposition->program = p.program;
+  decomposition->operands = p.program.ops[0].operands;
+  decomposition->results = p.program.ops[0].results;
+  std::vector<std::function<void()>> changes = {
+      [&] { p.program.values[0].sharding = sharding("[-/dp/-]", p.mesh); },
+      [&] { p.program.values[1].elementBytes = 2; },
+      [&] { p.program.values[1].plainBytes = 8; },
+      [&] { p.program.values[1].isWeight = true; },
+      [&] { p.program.values[2].fixed = false; },
+      [&] { p.program.values[3].chosen = {0, 0.5}; },
+      [&] { p.program.values[3].chosen.share = 0.25; },
+      [&] { p.program.values[3].chosen.dim = 1; },
+      [&] { p.program.uses.back().sharding = sharding("[-/dp/-]", p.mesh); },
+      [&] { p.program.uses.pop_back(); },
+      [&] { p.program.uses.back().value -= 2; },
+      [&] { p.program.ops[1].flops *= 2; },
+      [&] { p.program.ops[1].bytes += 1e6; },
+      [&] { p.program.ops[1].type = ComputeType::BF16; },
+      [&] { p.program.ops[1].rule.factors[0].kind = FactorKind::NeedReplication; },
+      [&] { p.program.ops[1].rule.linear.clear(); },
+      [&] { p.program.ops[1].rule.factors[3].combine = PartialKind::Max; },
+      [&] { p.program.ops[2].rule.lookedUp.push_back(0); },
+      [&] { p.program.ops[6].rule.maxLinear.push_back({0}); },
+      [&] { p.program.ops[2].rule.unbounded = true; },
+      [&] { std::swap(p.program.ops[6].operands[0], p.program.ops[6].operands[1]); },
+      [&] { p.program.ops[0].decomposition = decomposition; },
+      [&] { decomposition->name = "one"; },
+      [&] { decomposition->name = "another"; },
+      [&] { settings.maxOptions = 20; },
+      [&] { settings.anyGain = true; },
+      [&] { settings.all = false; },
+      [&] { settings.leastGain = 0.1; },
+      [&] { settings.idleAxes = {AxisRef{0, 1, 2}}; },
+      [&] { settings.idleAxes = {AxisRef{1, 1, 2}}; },
+      [&] { settings.idleAxes = {AxisRef{1, 2, 2}}; },
+      [&] { settings.idleAxes = {AxisRef{1, 1, 4}}; },
+  };
+  ASSERT_TRUE(searches());
+  for (auto [i, change] : llvm::enumerate(changes)) {
+    change();
+    EXPECT_TRUE(searches()) << "change " << i;
+    EXPECT_FALSE(searches()) << "change " << i;
+  }
+  p.program.ops[0].decomposition = std::make_shared<Decomposition>(*decomposition);
+  EXPECT_FALSE(searches()); // of the same name
+  decomposition->name.clear();
+  p.program.ops[0].decomposition = decomposition;
+  EXPECT_TRUE(searches());
+  p.program.ops[0].decomposition = std::make_shared<Decomposition>(*decomposition);
+  EXPECT_TRUE(searches()); // without a name two are two
+}
+
+// Its decision hangs on more than the program says; and prices of hints alone are many.
+TEST_F(PlacedProgramsTest, LimitsAndHintsAreSearchedEachTime) {
+  settings.liveBytes = 1e9;
+  EXPECT_TRUE(searches());
+  EXPECT_TRUE(searches());
+  settings = {};
+  EXPECT_TRUE(searches()); // not the one within a limit
+  settings.widen = false;
+  EXPECT_TRUE(searches());
+  EXPECT_TRUE(searches());
+}
+
+TEST_F(PlacedProgramsTest, KeptDecisionsAreKnown) {
+  settings.largestTable = 1 << 10;
+  ProgramDecision decision = placeProgram(p.program, costs, settings);
+  costs.placed->keep(p.program, costs, settings, decision);
+  EXPECT_FALSE(searches());
+  // It left no gap, so that larger tables find nothing better.
+  ASSERT_NEAR(decision.lowerBound, decision.time, 1e-9 * decision.time);
+  settings.largestTable = 1 << 20;
+  EXPECT_FALSE(searches());
+}
+
+// A decision that may not be the best is made again with larger tables, and not with smaller ones.
+TEST_F(PlacedProgramsTest, GapsAreSearchedAgain) {
+  settings.largestTable = 1 << 10;
+  ProgramDecision decision = placeProgram(p.program, costs, settings);
+  decision.lowerBound *= 0.9;
+  costs.placed->keep(p.program, costs, settings, decision);
+  EXPECT_FALSE(searches());
+  settings.largestTable = 1 << 9;
+  EXPECT_FALSE(searches());
+  settings.largestTable = 1 << 20;
+  EXPECT_TRUE(searches());
+  EXPECT_FALSE(searches());
+}
