@@ -106,6 +106,11 @@ void ShardingAttributes::write(DataFlowOpInterface flow, ArrayRef<Value> places,
   }
 }
 
+BlockFacts ShardingAttributes::facts() const {
+  return {[this](Value value) { return of(value); }, [this](OpResult result) { return of(result); },
+          [this](Operation *op) { return outsideNeeds(op); }};
+}
+
 void ShardingAttributes::write(ConstraintOp pin, const Sharding &sharding) const {
   MLIRContext *context = pin.getContext();
   pin->setAttr(kShardingsAttr,

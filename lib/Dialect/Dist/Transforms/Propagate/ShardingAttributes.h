@@ -44,6 +44,8 @@ public:
 
   /// What ops need whose shardings are given; none for ops that are placed.
   std::optional<ValueNeeds> outsideNeeds(mlir::Operation *op) const;
+  /// Of a block, as all that is written; they refer to this.
+  BlockFacts facts() const;
 
   /// An operand of `flow` that goes nowhere, the condition of a branch: it decides what every rank does.
   static bool isReadWhole(DataFlowOpInterface flow, mlir::Value value);

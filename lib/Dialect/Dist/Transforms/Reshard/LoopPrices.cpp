@@ -8,9 +8,7 @@ using namespace tessera;
 using namespace tessera::dist;
 
 LoopPrices::LoopPrices(const ShardingAttributes &written, RegionCosts &costs)
-    : costs(costs), facts{[&written](Value value) { return written.of(value); },
-                          [&written](OpResult result) { return written.of(result); },
-                          [&written](Operation *op) { return written.outsideNeeds(op); }} {}
+    : costs(costs), facts(written.facts()) {}
 
 void LoopPrices::forEachBody(DataFlowOpInterface loop,
                              llvm::function_ref<void(BlockPricer &, double)> visit) {

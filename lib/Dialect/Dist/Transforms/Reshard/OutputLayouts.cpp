@@ -37,7 +37,7 @@ struct Output {
 class OutputLayouts {
 public:
   OutputLayouts(ModuleOp module, const ShardingAttributes &written, ReshardCosts &costs)
-      : module(module), written(written), costs(costs), asWritten(facts()) {}
+      : module(module), written(written), costs(costs), asWritten(written.facts()) {}
 
   void run() {
     findOutputs();
@@ -112,12 +112,6 @@ private:
     output->isAsked |= !attribute(kUnaskedAttr) || port.function.isExternal();
   }
 
-  BlockFacts facts() const {
-    return {[this](Value value) { return written.of(value); },
-            [this](OpResult result) { return written.of(result); },
-            [this](Operation *op) { return written.outsideNeeds(op); }};
-  }
-
   /// Of all functions, as outputs are written.
   BlockPrice priceAll() {
     prices.clear();
@@ -162,7 +156,7 @@ private:
   /// Places the functions as if outputs cost nothing: returned as they are made, and taken whole, which every
   /// sharding is a slice of. Offers the layouts that they are made in. False: that cannot gain anything.
   bool offerMade(const BlockPrice &before) {
-    BlockFacts free = facts();
+    BlockFacts free = asWritten;
     free.needs = [this](Operation *op) {
       auto needs = written.outsideNeeds(op);
       auto returned = dyn_cast<func::ReturnOp>(op);

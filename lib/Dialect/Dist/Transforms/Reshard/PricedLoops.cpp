@@ -16,10 +16,7 @@ static void addTo(BlockPrice &to, const BlockPrice &price, double times = 1) {
 }
 
 PricedLoops::PricedLoops(const ShardingAttributes &written, ReshardCosts &costs)
-    : asWritten{[&written](Value value) { return written.of(value); },
-                [&written](OpResult result) { return written.of(result); },
-                [&written](Operation *op) { return written.outsideNeeds(op); }},
-      costs(costs) {}
+    : asWritten(written.facts()), costs(costs) {}
 
 bool PricedLoops::has(DataFlowOpInterface loop) const {
   return llvm::any_of(all, [&](const Priced &one) { return one.loop == loop; });
