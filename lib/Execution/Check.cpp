@@ -47,6 +47,8 @@ public:
       return s.takeFailure();
     if (Status s = compareWithOneRank(); !s)
       return s.takeFailure();
+    if (!firstOfRounding.empty())
+      notes.push_back("little but rounding is left of some results, first of " + firstOfRounding);
     std::string line;
     llvm::raw_string_ostream os(line);
     os << "equal to one device: largest difference " << llvm::format("%.2g", worst.relative) << " at "
@@ -153,8 +155,14 @@ private:
             "not equal to one device", difference.where, why,
             "this is a mistake of the compiler: report it with the command line; no executable was written"};
       }
-      if (!difference.follows && difference.relative >= worst.relative)
+      if (difference.follows)
+        continue;
+      if (!roundsShort && difference.relative > kBound) { // allowed by the runs that round at random
+        if (firstOfRounding.empty())
+          firstOfRounding = difference.where;
+      } else if (difference.relative >= worst.relative) {
         worst = difference;
+      }
     }
     return {};
   }
@@ -200,6 +208,7 @@ private:
       return small.takeFailure();
     ModuleOp module = **small;
     const ShortRounding cut = shortRounding(module), all = shortRounding(checked.step);
+    roundsShort = bool(all);
     shortBound = std::max(kBound, all.error());
     if (flopsOf(module) > kMostFlops) {
       bool chooses = false;
@@ -215,6 +224,7 @@ private:
     ExecutionJudgement judgement;
     judgement.execution = execution(mesh1);
     judgement.bounds.relative = kBound;
+    judgement.bounds.roundsWider = true;
     judgement.bounds.integersFollow = bool(cut); // which of two near logits is larger
     judgement.bounds.logitsOfTokens = chosenTokens(module);
     judgement.seed = kSeed;
@@ -245,6 +255,9 @@ private:
     for (const Difference &difference : *differences)
       if (!difference.follows)
         allowed = std::max(allowed, difference.allowed);
+    for (const Difference &difference : *differences)
+      carried[difference.where] =
+          difference.carried * std::sqrt(std::max(1.0, all.every / std::max(1.0, cut.every)));
     if (cut)
       shortBound = std::max(allowed * std::max(1.0, all.error() / cut.error()), 3 * turned.error);
     if (turned.all)
@@ -284,6 +297,7 @@ private:
     bounds.integersFollow = bool(shortRounding(checked.step));
     bounds.logitsOfTokens = chosenTokens(checked.step);
     bounds.relative = bounds.integersFollow ? shortBound : kBound;
+    bounds.carried = carried;
     for (auto [program, result] : {std::pair(&*single, &expected), std::pair(&*whole, &calls)})
       if (Status s = program->run(*result, run, bounds.relative); !s)
         return s;
@@ -299,7 +313,10 @@ private:
   static constexpr const char *kNotFinite = "some of the numbers are infinite or none";
   std::vector<std::string> notes;
   Difference worst;
-  double shortBound = kBound; ///< of the whole program, where it rounds to few bits
+  std::string firstOfRounding;           ///< results of programs in 32 bits that differ by more than kBound
+  bool roundsShort = false;              ///< the program has floats, or caches, of few bits
+  std::map<std::string, double> carried; ///< by rounding, as Bounds::carried
+  double shortBound = kBound;            ///< of the whole program, where it rounds to few bits
 };
 } // namespace
 

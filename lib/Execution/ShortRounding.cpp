@@ -43,21 +43,31 @@ static double unitOf(Operation *op) {
   return unit;
 }
 
+static bool makesFloats(Operation *op) {
+  return !isa<SameElementsOpInterface>(op) && op->getNumRegions() == 0 &&
+         llvm::any_of(op->getResultTypes(), [](Type type) {
+           auto shaped = dyn_cast<ShapedType>(type);
+           return shaped && isa<FloatType>(shaped.getElementType());
+         });
+}
+
 double ShortRounding::error() const { return 2 * unit * std::sqrt(most); }
 
 ShortRounding shortRounding(ModuleOp module) {
   ShortRounding found;
   for (auto func : module.getOps<func::FuncOp>()) {
-    double roundings = 0;
+    double roundings = 0, every = 0;
     for (unsigned i = 0; i < func.getNumArguments(); ++i)
       found.unit = std::max(
           found.unit, func.getArgAttr(i, graph::kHeldAttr) ? kBlockUnit : unitOf(func.getArgumentTypes()[i]));
     func.walk([&](Operation *op) {
       double unit = unitOf(op);
       roundings += unit > 0 ? timesRun(op) : 0;
+      every += makesFloats(op) ? timesRun(op) : 0;
       found.unit = std::max(found.unit, unit);
     });
     found.most = std::max(found.most, roundings);
+    found.every = std::max(found.every, every);
   }
   return found;
 }

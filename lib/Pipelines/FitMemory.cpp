@@ -274,9 +274,10 @@ Status Fitting::considerTighter(const FitPlan &tooLargePlan) {
   return consider(layout);
 }
 
-static std::string partsText(const ProgramMemory &memory) {
-  std::string text =
-      "weights and states " + std::to_string(memory.weights) + ", arena " + std::to_string(memory.arena);
+/// Programs that generate have their states in the arena.
+static std::string partsText(const CompileOptions &options, const ProgramMemory &memory) {
+  std::string text = (options.task == Task::Train ? "weights and states " : "weights ") +
+                     std::to_string(memory.weights) + ", arena " + std::to_string(memory.arena);
   return text + (memory.workspace ? ", workspace " + std::to_string(memory.workspace) : "");
 }
 
@@ -290,12 +291,13 @@ Failure Fitting::doesNotFit() const {
   else
     hint += ", a larger mesh, or a smaller --max-seq-len or --batch";
   return {"does not fit", "--memory=" + std::to_string(options.memory),
-          "needs at least " + std::to_string(memory.total()) + " bytes a rank: " + partsText(memory), hint};
+          "needs at least " + std::to_string(memory.total()) + " bytes a rank: " + partsText(options, memory),
+          hint};
 }
 
 void Fitting::explain(const FitPlan &plan) const {
   llvm::errs() << "remark: memory: " << plan.memory.total() << " of " << options.memory
-               << " bytes of a rank: " << partsText(plan.memory);
+               << " bytes of a rank: " << partsText(options, plan.memory);
   if (options.task == Task::Train)
     llvm::errs() << llvm::formatv("; a step takes {0:f2} us, predicted; loops save {1} bytes at most",
                                   plan.seconds * 1e6, plan.options.savedBytes);

@@ -127,8 +127,8 @@ std::vector<std::vector<std::string>> idleAxesOfStages(const std::vector<StageFi
 }
 
 static std::string partsText(const CompileOptions &options, const RankMemory &memory) {
-  std::string text =
-      "weights and states " + std::to_string(memory.weights) + ", arenas " + std::to_string(memory.arenas);
+  std::string text = (options.task == Task::Train ? "weights and states " : "weights ") +
+                     std::to_string(memory.weights) + ", arenas " + std::to_string(memory.arenas);
   for (auto [bytes, what] :
        {std::pair(memory.moreSlots,
                   options.task == Task::Train ? "more micro-batches" : "other groups of rows"),

@@ -28,6 +28,9 @@ struct Bounds {
   double relative = 1e-5; ///< of the largest element; float32 and wider
   int roundings = 8; ///< programs with 16-bit floats: 3 times the largest error of so many runs that round at
                      ///< random, plus one unit in the last place
+  bool roundsWider = false; ///< where results of others are off by more than `relative`, they too
+  /// Allowed at least, by Difference::where: what runs on other weights say that rounding does to a result.
+  std::map<std::string, double> carried;
   bool integersFollow = false; ///< from floats that may differ: of two logits that are almost equal in 16
                                ///< bits one run takes this, one that. Floats alone are compared then
   /// Under integersFollow: outputs of ids that are compared all the same, with the logits of the same call:
@@ -39,9 +42,11 @@ struct Bounds {
 ChosenTokens chosenTokens(mlir::ModuleOp module);
 
 struct Difference {
-  std::string where;    ///< `call 1 of f, output out0`
-  double relative = 0;  ///< largest difference over largest element
+  std::string where; ///< `call 1 of f, output out0`
+  double relative =
+      0; ///< largest difference over largest element, or over what rounding makes if that is more
   double allowed = 0;   ///< in the same unit
+  double carried = 0;   ///< by runs that round at random, relative to the largest element of any of them
   bool follows = false; ///< integers under Bounds::integersFollow: nothing is allowed or forbidden
   bool integer = false;
   bool finite = true; ///< neither side has a NaN, or an infinity that the other has not

@@ -95,6 +95,26 @@ TEST_F(CompareTest, Float16HasAUnitOfItsOwn) {
   EXPECT_EQ(tooLarge(expected, call(f16, {1 + 0x1p-9}, {1}), {expected}).size(), 1u);
 }
 
+// Terms that cancel leave rounding alone: that bounds what is found, not the little that is expected.
+TEST_F(CompareTest, WhatIsLittleButRoundingIsComparedWithRounding) {
+  Type f32 = Float32Type::get(context.get());
+  auto expected = call(f32, {1e-17}, {0});
+  std::vector<std::vector<GlobalCall>> rounded = {call(f32, {3e-8}, {1e-8}), call(f32, {-2e-8}, {0})};
+  EXPECT_TRUE(tooLarge(expected, call(f32, {8.9e-8}, {-2.9e-8}), rounded).empty());
+  EXPECT_EQ(tooLarge(expected, call(f32, {9.1e-8}, {0}), rounded),
+            std::vector<std::string>{"call 1 of f, output y"});
+  EXPECT_EQ(tooLarge(expected, call(f32, {0}, {3.1e-8}), rounded),
+            std::vector<std::string>{"call 1 of f, state s"});
+  // For other weights, of which other runs say how much is rounding, it counts relative to what is expected.
+  const double carried = compareCalls(expected, expected, rounded, bounds)[0].carried;
+  EXPECT_NEAR(carried, 3, 1e-6);
+  bounds.carried["call 1 of f, output y"] = carried;
+  EXPECT_TRUE(tooLarge(call(f32, {2}, {1}), call(f32, {-3.9}, {1})).empty());
+  EXPECT_EQ(tooLarge(call(f32, {2}, {1}), call(f32, {-4.1}, {1})).size(), 1u);
+  EXPECT_EQ(tooLarge(call(f32, {2}, {1}), call(f32, {2}, {1.1})),
+            std::vector<std::string>{"call 1 of f, state s"});
+}
+
 // The second call finds what the first one left.
 TEST_F(CompareTest, InterpretedStatesAreKept) {
   auto module = parseSourceString<ModuleOp>(
@@ -236,4 +256,40 @@ TEST_F(CompareTest, AChoiceThatRoundingMayTurnMayBeEither) {
   EXPECT_GE(close.close, 12) << "at random no rounding moves a row";
   EXPECT_EQ(apart.close, 0);
   EXPECT_GT(apart.error, 0.1) << "the closest choice is turned, for who has to know what that makes";
+}
+
+// The terms of a softmax are 1 together: less 1 there is rounding, as much of it as sums in other orders
+// make.
+TEST_F(CompareTest, ProgramsThatCancelMayRoundOtherwise) {
+  auto judged = [&](bool roundsWider, float subtracted) {
+    auto module = parseSourceString<ModuleOp>(
+        R"(dist.mesh @mesh = <["x"=4]>
+        func.func @f(%x: tensor<6x96xf32> {graph.kind = #graph.kind<input>, graph.name = "x", dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>})
+            -> tensor<6xf32> {
+          %p = graph.softmax %x : tensor<6x96xf32>
+          %sum = graph.reduce sum %p dims = [1] : (tensor<6x96xf32>) -> tensor<6xf32>
+          %one = graph.constant dense<1.0> : tensor<f32> : tensor<f32>
+          %rest = graph.sub %sum, %one : (tensor<6xf32>, tensor<f32>) -> tensor<6xf32>
+          return %rest : tensor<6xf32>
+        })",
+        context.get());
+    EXPECT_TRUE(module);
+    ExecutionJudgement judgement;
+    judgement.bounds.roundsWider = roundsWider;
+    judgement.execution.onSpmd = [&](ModuleOp spmd) {
+      spmd.walk([&](graph::ConstantOp op) {
+        auto type = cast<RankedTensorType>(op.getType());
+        if (isa<FloatType>(type.getElementType()))
+          op.setValueAttr(
+              DenseElementsAttr::get(cast<ShapedType>(op.getValueAttr().getType()), APFloat(subtracted)));
+      });
+    };
+    Result<std::vector<Difference>> differences = judgeExecution(*module, judgement);
+    EXPECT_TRUE(bool(differences)) << differences.failure().message();
+    return differences ? int(llvm::count_if(*differences, [](const Difference &d) { return d.tooLarge(); }))
+                       : -1;
+  };
+  EXPECT_GT(judged(false, 1), 0);
+  EXPECT_EQ(judged(true, 1), 0);
+  EXPECT_GT(judged(true, 1.00001f), 0);
 }
