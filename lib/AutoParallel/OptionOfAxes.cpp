@@ -120,7 +120,9 @@ std::optional<PlacementDecision> tessera::optionAnywhere(const PlacementProgram 
                                                          const ReshardCosts &costs,
                                                          llvm::ArrayRef<AxisList> factorAxes) {
   auto option = optionWithAxes(program, op, costs, factorAxes);
-  return option && !cutsWeight(program, op, *option) ? option : std::nullopt;
+  if (option && cutsWeight(program, op, *option))
+    option.reset();
+  return option;
 }
 
 std::optional<AxisList> tessera::reducedAxes(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes,

@@ -104,8 +104,14 @@ int ReshardCosts::numberOf(const Sharding &sharding) {
   add(sharding.partial);
   key.push_back(sharding.partial.empty() ? 0 : int64_t(sharding.partialKind));
   auto [it, made] = numbers.try_emplace(key, int(ends.size()));
-  if (made)
+  if (made) {
     ends.emplace_back(mesh, sharding);
+    Sharding &placed = shardings.emplace_back(int64_t(sharding.dims.size()));
+    for (auto [dim, of] : llvm::zip(placed.dims, sharding.dims))
+      dim.axes = of.axes;
+    placed.partial = sharding.partial;
+    placed.partialKind = sharding.partialKind;
+  }
   return it->second;
 }
 

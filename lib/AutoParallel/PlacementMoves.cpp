@@ -3,6 +3,7 @@
 
 #include "AxisLists.h"
 #include "MoveGroups.h"
+#include "NumberedOption.h"
 #include "ProgramOptions.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -29,12 +30,6 @@ static constexpr size_t kMostNumbers = 255;
 
 namespace {
 
-/// An option with the numbers of its shardings (ReshardCosts::numberOf).
-struct Numbered {
-  PlacementDecision option;
-  llvm::SmallVector<int, 4> operands, results;
-};
-
 /// Of each dimension: axes of the group, by index, major to minor.
 using Assignment = std::vector<llvm::SmallVector<int, 4>>;
 
@@ -42,7 +37,8 @@ class MoveSearch {
 public:
   MoveSearch(const PlacementProgram &program, const std::vector<ValueEnds> &ends,
              llvm::ArrayRef<const PlacementDecision *> chosen, ReshardCosts &costs)
-      : program(program), ends(ends), costs(costs), left(kMostMoves), touched(program.values.size(), 0) {
+      : program(program), ends(ends), chosen(chosen), costs(costs), left(kMostMoves),
+        touched(program.values.size(), 0) {
     for (const ProgramValue &value : program.values) {
       tensors.push_back(costs.numberOf(value.shape, value.elementBytes, value.chosen));
       given.push_back(costs.numberOf(value.sharding));
@@ -53,7 +49,7 @@ public:
         list.push_back(costs.numberOf(*sharding));
     }
     for (const PlacementDecision *option : chosen)
-      now.push_back(keep(*option));
+      now.push_back(&kept.emplace_back(*option, costs, option));
   }
 
   /// Whether the plan takes less now.
@@ -74,7 +70,7 @@ public:
     for (auto &[spare, op] : order)
       for (auto &ops : groupsAround(program, ends, op))
         if (known.insert(ops).second)
-          groups.push_back(makeGroup(program, ends, ops, plan()));
+          groups.push_back(makeGroup(program, ends, ops, chosen));
     bool better = false;
     for (bool again = true; again && left > 0;) {
       again = false;
@@ -85,69 +81,52 @@ public:
     return better;
   }
 
-  std::vector<const PlacementDecision *> plan() const {
-    std::vector<const PlacementDecision *> result;
-    for (const Numbered *option : now)
-      result.push_back(&option->option);
+  std::vector<PlacementDecision> plan() const {
+    std::vector<PlacementDecision> result;
+    for (const NumberedOption *option : now)
+      result.push_back(option->decision(costs));
     return result;
   }
 
 private:
-  const Numbered *keep(PlacementDecision option) {
-    Numbered &made = kept.emplace_back();
-    for (const Sharding &sharding : option.operands)
-      made.operands.push_back(costs.numberOf(sharding));
-    for (const Sharding &sharding : option.results)
-      made.results.push_back(costs.numberOf(sharding));
-    made.option = std::move(option);
-    return &made;
-  }
-
   //===--- What the plan takes ----------------------------------------------===//
 
-  const Sharding &madeOf(int value) const {
-    const ValueEnds &e = ends[size_t(value)];
-    return e.producer < 0 ? program.values[size_t(value)].sharding
-                          : now[size_t(e.producer)]->option.results[size_t(e.result)];
-  }
-
-  /// Its number.
+  /// The number of the sharding that a value is made in.
   int numberMade(int value) const {
     const ValueEnds &e = ends[size_t(value)];
     return e.producer < 0 ? given[size_t(value)] : now[size_t(e.producer)]->results[size_t(e.result)];
   }
 
+  const Sharding &madeOf(int value) const { return costs.sharding(numberMade(value)); }
+
   bool isSum(int value) const { return !madeOf(value).partial.empty(); }
 
   /// Calls `visit` with the sharding that is made of a value and each that is needed of it, as numbers.
   template <typename Visit> void forEachNeed(int value, Visit visit) const {
-    const ValueEnds &e = ends[size_t(value)];
     const int from = numberMade(value);
     llvm::SmallVector<int, 8> seen;
-    auto need = [&](int to, const Sharding &sharding) {
+    auto need = [&](int to) {
       if (to != from && !llvm::is_contained(seen, to)) {
         seen.push_back(to);
-        visit(from, to, sharding);
+        visit(from, to);
       }
     };
-    for (auto &[op, operand] : e.readers)
-      need(now[size_t(op)]->operands[size_t(operand)], now[size_t(op)]->option.operands[size_t(operand)]);
-    for (auto [to, sharding] : llvm::zip(always[size_t(value)], e.outside))
-      need(to, *sharding);
+    for (auto &[op, operand] : ends[size_t(value)].readers)
+      need(now[size_t(op)]->operands[size_t(operand)]);
+    for (int to : always[size_t(value)])
+      need(to);
   }
 
   double timeOf(int value) const {
     double time = 0;
-    forEachNeed(value, [&](int from, int to, const Sharding &) {
-      time += costs.known(tensors[size_t(value)], from, to).time;
-    });
+    forEachNeed(value, [&](int from, int to) { time += costs.known(tensors[size_t(value)], from, to).time; });
     return time;
   }
 
   double timeOf(llvm::ArrayRef<int> ops, llvm::ArrayRef<int> values) const {
     double time = 0;
     for (int op : ops)
-      time += now[size_t(op)]->option.workTime;
+      time += now[size_t(op)]->workTime;
     for (int value : values)
       time += timeOf(value);
     return time;
@@ -156,9 +135,9 @@ private:
   /// Has the reshards of these values planned.
   void lookUp(llvm::ArrayRef<int> values) {
     for (int value : values)
-      forEachNeed(value, [&](int, int, const Sharding &to) {
+      forEachNeed(value, [&](int from, int to) {
         const ProgramValue &info = program.values[size_t(value)];
-        costs.reshard(info.shape, info.elementBytes, madeOf(value), to, info.chosen);
+        costs.reshard(info.shape, info.elementBytes, costs.sharding(from), costs.sharding(to), info.chosen);
       });
   }
 
@@ -174,14 +153,14 @@ private:
     for (const Factor &factor : info.rule.factors)
       elements *= double(std::max<int64_t>(1, factor.size));
     double least = workTime(costs.machine, info.type, info.flops, info.bytes, 1 / std::min(ranks, elements));
-    return time + std::max(0.0, now[size_t(op)]->option.workTime - least);
+    return time + std::max(0.0, now[size_t(op)]->workTime - least);
   }
 
   //===--- Assignments ------------------------------------------------------===//
 
   /// The op of the group with the axes of `assignment`; a sum that an operand comes as stays open where
   /// `open` and the op is linear in it. None if no sharding says it.
-  const Numbered *optionOf(const MoveGroup &group, size_t i, const Assignment &assignment, bool open) {
+  const NumberedOption *optionOf(const MoveGroup &group, size_t i, const Assignment &assignment, bool open) {
     const int op = group.ops[i];
     const ProgramOp &info = program.ops[size_t(op)];
     key.assign({op, open});
@@ -208,7 +187,7 @@ private:
     return it->second;
   }
 
-  const Numbered *makeOption(const ProgramOp &op, llvm::ArrayRef<AxisList> axes, bool open) {
+  const NumberedOption *makeOption(const ProgramOp &op, llvm::ArrayRef<AxisList> axes, bool open) {
     PartialKind kind = PartialKind::None;
     auto reduced = reducedAxes(op.rule, axes, kind);
     auto option = reduced ? optionAnywhere(program, op, costs, axes) : std::nullopt;
@@ -218,12 +197,12 @@ private:
     if (open)
       keepOpen(op, [&](int value) -> const Sharding & { return madeOf(value); }, *option, sums, kind);
     leaveOpen(*option, sums, kind);
-    return keep(std::move(*option));
+    return &kept.emplace_back(*option, costs);
   }
 
   /// Runs op `i` of the group so; whether it can.
   bool takeOne(const MoveGroup &group, size_t i, const Assignment &assignment, bool open) {
-    const Numbered *option = optionOf(group, i, assignment, open);
+    const NumberedOption *option = optionOf(group, i, assignment, open);
     if (option)
       now[size_t(group.ops[i])] = option;
     return option;
@@ -232,8 +211,8 @@ private:
   /// A plan of the group, and what it takes: others differ in little from it.
   struct Base {
     Assignment assignment;
-    std::vector<const Numbered *> options; ///< of the group's ops; empty: not known, or impossible
-    std::vector<double> times;             ///< of values of the program that the group has
+    std::vector<const NumberedOption *> options; ///< of the group's ops; empty: not known, or impossible
+    std::vector<double> times;                   ///< of values of the program that the group has
     double time = 0;
   };
 
@@ -262,10 +241,10 @@ private:
         continue;
       if (!takeOne(group, i, assignment, open))
         return kInfinity;
-      const Numbered *option = now[size_t(op)];
+      const NumberedOption *option = now[size_t(op)];
       if (option == base->options[i])
         continue;
-      time += option->option.workTime - base->options[i]->option.workTime;
+      time += option->workTime - base->options[i]->workTime;
       for (const auto &list : {info.operands, info.results})
         for (int value : list)
           touched[size_t(value)] = plans;
@@ -278,7 +257,7 @@ private:
 
   Base baseOf(const MoveGroup &group, const Assignment &assignment, bool open) {
     Base base{assignment};
-    std::vector<const Numbered *> before = now;
+    std::vector<const NumberedOption *> before = now;
     const int64_t moves = left;
     base.time = take(group, assignment, open);
     left = moves;
@@ -382,7 +361,7 @@ private:
     llvm::sort(order);
     for (auto &[work, i] : order)
       for (auto [list, dimension] :
-           llvm::zip(now[size_t(group.ops[size_t(i)])]->option.factorAxes, group.dimensions[size_t(i)])) {
+           llvm::zip(now[size_t(group.ops[size_t(i)])]->factorAxes, group.dimensions[size_t(i)])) {
         if (dimension < 0 || known[size_t(dimension)])
           continue;
         known[size_t(dimension)] = true;
@@ -408,7 +387,7 @@ private:
     if (group.axes.empty() || group.axes.size() > kMostAxes || group.sizes.empty())
       return false;
     number(group);
-    std::vector<const Numbered *> before = now, known;
+    std::vector<const NumberedOption *> before = now, known;
     const double most = timeOf(group.ops, group.values);
     double least = most;
     for (int round = 0; round < kMostRounds && left > 0; ++round) {
@@ -469,20 +448,21 @@ private:
 
   const PlacementProgram &program;
   const std::vector<ValueEnds> &ends;
+  const llvm::ArrayRef<const PlacementDecision *> chosen;
   ReshardCosts &costs;
   int64_t left;                                  ///< assignments that may be tried, once an op
   std::vector<int> tensors;                      ///< of values: numbers
   std::vector<int> given;                        ///< of values: their sharding where no op makes them
   std::vector<llvm::SmallVector<int, 2>> always; ///< of values: what outside needs
-  std::deque<Numbered> kept;
-  std::vector<const Numbered *> now;         ///< of each op
-  std::vector<const Numbered *> beforeGroup; ///< of a group's ops
+  std::deque<NumberedOption> kept;
+  std::vector<const NumberedOption *> now;         ///< of each op
+  std::vector<const NumberedOption *> beforeGroup; ///< of a group's ops
   std::vector<int> touched; ///< of values: the last plan that differed there from the one it was compared to
   int plans = 0;            ///< that were compared
   std::vector<AxisRef> axesKnown;
   llvm::SmallVector<int, 8> axisNumbers; ///< of the group that is tried
   llvm::SmallVector<int64_t, 24> key;
-  std::unordered_map<llvm::SmallVector<int64_t, 24>, const Numbered *, NumbersHash> known;
+  std::unordered_map<llvm::SmallVector<int64_t, 24>, const NumberedOption *, NumbersHash> known;
 };
 } // namespace
 
@@ -491,9 +471,5 @@ std::vector<PlacementDecision> tessera::improvedPlan(const PlacementProgram &pro
                                                      llvm::ArrayRef<const PlacementDecision *> chosen,
                                                      ReshardCosts &costs) {
   MoveSearch search(program, ends, chosen, costs);
-  std::vector<PlacementDecision> plan;
-  if (search.run())
-    for (const PlacementDecision *option : search.plan())
-      plan.push_back(*option);
-  return plan;
+  return search.run() ? search.plan() : std::vector<PlacementDecision>();
 }

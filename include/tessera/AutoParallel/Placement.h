@@ -108,6 +108,8 @@ public:
   /// of where a sharding places them.
   int numberOf(llvm::ArrayRef<int64_t> shape, double elementBytes, const ChosenRows &chosen = {});
   int numberOf(const Sharding &sharding);
+  /// What has that number: closed, and with nothing but where it places a tensor. It stays where it is.
+  const Sharding &sharding(int number) const { return shardings[size_t(number)]; }
   Known known(int tensor, int from, int to);
 
   /// Seconds of what is made of many reshards, by a name and the numbers of shardings at its ends: for
@@ -141,7 +143,8 @@ private:
   Key key;                                           ///< of the last query
   std::unordered_map<Key, int, NumbersHash> numbers; ///< of tensors and of shardings
   std::vector<Tensor> tensors;
-  std::vector<ReshardEnd> ends;  ///< of shardings
+  std::vector<ReshardEnd> ends; ///< of shardings
+  std::deque<Sharding> shardings;
   std::deque<Entry> entriesMade; ///< they stay where they are
   llvm::DenseMap<ReshardId, Entry *, ReshardIdInfo> entries;
   llvm::StringMap<int> names;
