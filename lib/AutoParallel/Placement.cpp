@@ -110,7 +110,7 @@ int ReshardCosts::numberOf(const Sharding &sharding) {
     for (auto [dim, of] : llvm::zip(placed.dims, sharding.dims))
       dim.axes = of.axes;
     placed.partial = sharding.partial;
-    placed.partialKind = sharding.partialKind;
+    placed.partialKind = sharding.partial.empty() ? PartialKind::None : sharding.partialKind;
   }
   return it->second;
 }

@@ -292,6 +292,7 @@ private:
              sendsLess(before, messages);
     });
     decision.boundsAll = all.complete;
+    decision.lowerBound = std::min(decision.lowerBound, decision.time); // that of the options before
     if (!all.complete)
       return;
     decision.lowerBound = all.time;

@@ -90,15 +90,6 @@ LogicalResult interpretCalls(ModuleOp module, const NamedValues &parameters, std
 // Bounds
 //===----------------------------------------------------------------------===//
 
-/// `run` with what is expected in the places of numbers that are not finite on either side.
-static ReferenceTensor finitePart(const ReferenceTensor &expected, const ReferenceTensor &run) {
-  ReferenceTensor part = run;
-  for (auto [x, y] : llvm::zip(expected.f, part.f))
-    if (!std::isfinite(x) || !std::isfinite(y))
-      y = x;
-  return part;
-}
-
 static double largestElement(const ReferenceTensor &value) {
   double largest = 0;
   for (double x : value.f)
@@ -106,33 +97,36 @@ static double largestElement(const ReferenceTensor &value) {
   return largest;
 }
 
-/// What `found` may be off by, by runs that round at random. Always finite: where one of them overflows, the
-/// others say how far rounding carries the rest.
-static double carriedError(const ReferenceTensor &expected,
-                           const std::vector<const ReferenceTensor *> &rounded) {
-  if (!expected.isFloat() || rounded.empty())
-    return 0;
+/// The largest difference between elements that are finite in both.
+static double largestDifference(const ReferenceTensor &a, const ReferenceTensor &b) {
   double most = 0;
-  for (const ReferenceTensor *run : rounded)
-    for (auto [x, y] : llvm::zip(expected.f, finitePart(expected, *run).f))
-      most = std::isfinite(x) ? std::max(most, std::abs(x - y)) : most;
-  double unit = expected.elementType.isBF16() ? 0x1p-7 : expected.elementType.isF16() ? 0x1p-10 : 0x1p-23;
-  return 3 * most + unit * largestElement(expected);
+  for (auto [x, y] : llvm::zip(a.f, b.f))
+    most = std::isfinite(x) && std::isfinite(y) ? std::max(most, std::abs(x - y)) : most;
+  return most;
 }
 
-/// Relative to the largest element, or to what rounding makes where that is more.
-static double allowedError(const ReferenceTensor &expected,
-                           const std::vector<const ReferenceTensor *> &rounded, const Bounds &bounds) {
+/// What `found` may be off by, by runs that round at random; 0 without. Always finite: where one of them
+/// overflows, the others say how far rounding carries the rest.
+static double carriedError(const ReferenceTensor &expected, const RoundedRuns &rounded,
+                           const std::string &where) {
+  if (!expected.isFloat() || rounded.empty())
+    return 0;
+  double unit = expected.elementType.isBF16() ? 0x1p-7 : expected.elementType.isF16() ? 0x1p-10 : 0x1p-23;
+  return 3 * rounded.at(where).most + unit * largestElement(expected);
+}
+
+/// Relative to the largest element, or to `carried` if that is more.
+static double allowedError(const ReferenceTensor &expected, double carried, const Bounds &bounds) {
   if (!expected.isFloat())
     return 0;
-  const double carried = carriedError(expected, rounded);
   return std::max(carried > 0 ? carried / std::max(carried, largestElement(expected)) : 0, bounds.relative);
 }
 
-/// How far the chosen logits lie below the largest ones of their rows, relative to the largest element.
-/// Infinite where an id is none of the row's; a row that is not finite has no largest.
-static double distanceFromLargest(const ReferenceTensor &ids, const ReferenceTensor &logits) {
-  double most = 0, scale = 0;
+/// How far the chosen logits lie below the largest ones of their rows, relative to the largest element, or to
+/// `least` if that is more. Infinite where an id is none of the row's; a row that is not finite has no
+/// largest.
+static double distanceFromLargest(const ReferenceTensor &ids, const ReferenceTensor &logits, double least) {
+  double most = 0, scale = least;
   size_t rows = ids.i.size(), columns = rows ? logits.f.size() / rows : 0;
   for (size_t row = 0; row < rows; ++row) {
     llvm::ArrayRef<double> of = llvm::ArrayRef<double>(logits.f).slice(row * columns, columns);
@@ -147,6 +141,11 @@ static double distanceFromLargest(const ReferenceTensor &ids, const ReferenceTen
   return scale > 0 && std::isfinite(most) ? most / scale : most;
 }
 
+static std::string whereOf(const std::vector<GlobalCall> &calls, size_t call, const std::string &name,
+                           bool isState) {
+  return callText(calls, call) + ", " + (isState ? "state " : "output ") + name;
+}
+
 namespace {
 /// An output or a state of a call, to be found in several runs of the same calls.
 struct ResultPlace {
@@ -157,18 +156,15 @@ struct ResultPlace {
   const ReferenceTensor &in(const std::vector<GlobalCall> &calls) const {
     return (state ? calls[call].states : calls[call].outputs).at(name);
   }
-  /// The same in all of `runs`.
-  std::vector<const ReferenceTensor *> inAll(const std::vector<std::vector<GlobalCall>> &runs) const {
-    std::vector<const ReferenceTensor *> list;
-    for (const std::vector<GlobalCall> &run : runs)
-      list.push_back(&in(run));
-    return list;
-  }
   std::string whereIn(const std::vector<GlobalCall> &calls) const {
-    return callText(calls, call) + ", " + (state ? "state " : "output ") + name;
+    return whereOf(calls, call, name, state);
   }
 };
 } // namespace
+
+std::string whereIs(const std::vector<GlobalCall> &calls, size_t call, const Port &port) {
+  return whereOf(calls, call, port.name, port.kind != graph::Kind::Output);
+}
 
 static std::vector<ResultPlace> resultPlaces(const std::vector<GlobalCall> &calls) {
   std::vector<ResultPlace> places;
@@ -179,30 +175,36 @@ static std::vector<ResultPlace> resultPlaces(const std::vector<GlobalCall> &call
   return places;
 }
 
+void RoundedRuns::add(const std::vector<GlobalCall> &expected, const std::vector<GlobalCall> &run) {
+  for (const ResultPlace &place : resultPlaces(expected)) {
+    Place &known = places[place.whereIn(expected)];
+    known.most = std::max(known.most, largestDifference(place.in(expected), place.in(run)));
+    known.largest = std::max(known.largest, largestElement(place.in(run)));
+  }
+}
+
 std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
-                                     const std::vector<GlobalCall> &found,
-                                     const std::vector<std::vector<GlobalCall>> &rounded,
+                                     const std::vector<GlobalCall> &found, const RoundedRuns &rounded,
                                      const Bounds &bounds) {
   std::vector<Difference> list;
   for (const ResultPlace &place : resultPlaces(expected)) {
     const ReferenceTensor &wanted = place.in(expected), &value = place.in(found);
-    const std::vector<const ReferenceTensor *> runs = place.inAll(rounded);
-    const double carried = carriedError(wanted, runs);
-    Difference difference{place.whereIn(expected), relativeError(wanted, value, carried),
-                          allowedError(wanted, runs, bounds)};
-    double largest = largestElement(wanted);
-    for (const ReferenceTensor *run : runs)
-      largest = std::max(largest, largestElement(*run));
+    const std::string where = place.whereIn(expected);
+    const double carried = carriedError(wanted, rounded, where);
+    Difference difference{where, relativeError(wanted, value, carried),
+                          allowedError(wanted, carried, bounds)};
+    const double largest = std::max(largestElement(wanted), rounded.at(where).largest);
     difference.carried = largest > 0 ? carried / largest : 0;
-    if (auto other = bounds.carried.find(difference.where); other != bounds.carried.end())
+    if (auto other = bounds.carried.find(where); other != bounds.carried.end())
       difference.allowed = std::max(difference.allowed, other->second);
     difference.integer = !wanted.isFloat();
     auto logits = bounds.logitsOfTokens.find({place.entry, place.name});
     if (difference.integer && bounds.integersFollow && !place.state &&
         logits != bounds.logitsOfTokens.end()) {
       ResultPlace from{place.call, place.entry, logits->second, false};
-      difference.relative = distanceFromLargest(value, from.in(found));
-      difference.allowed = allowedError(from.in(expected), from.inAll(rounded), bounds);
+      const double ofLogits = carriedError(from.in(expected), rounded, from.whereIn(expected));
+      difference.relative = distanceFromLargest(value, from.in(found), ofLogits);
+      difference.allowed = allowedError(from.in(expected), ofLogits, bounds);
     } else if (difference.integer && bounds.integersFollow) {
       difference.allowed = 1, difference.follows = true;
     }
@@ -235,7 +237,7 @@ struct Interpretation {
   OwningOpRef<ModuleOp> program;
   NamedValues parameters;
   std::vector<GlobalCall> drawn, expected;
-  std::vector<std::vector<GlobalCall>> rounded; ///< as `expected`, in runs that round at random
+  RoundedRuns rounded;
   CloseChoices choices;
 
   static Result<Interpretation> of(ModuleOp step, const ExecutionJudgement &judgement) {
@@ -255,7 +257,8 @@ struct Interpretation {
   }
 
   Status roundAtRandom(uint64_t seed, int runs) {
-    return runAtRandom(seed, runs, CloseChoices::Run::Rounded, rounded);
+    return runAtRandom(seed, runs, CloseChoices::Run::Rounded,
+                       [&](const std::vector<GlobalCall> &run) { rounded.add(expected, run); });
   }
 
   /// Goes on from there: what becomes of choices that are close.
@@ -265,33 +268,31 @@ struct Interpretation {
     if (turned.all == 0)
       return {};
     choices.turnClosest();
-    std::vector<std::vector<GlobalCall>> runs;
-    if (Status s =
-            runAtRandom(judgement.seed + 1, judgement.bounds.roundings, CloseChoices::Run::Turned, runs);
-        !s)
-      return s;
-    for (const ResultPlace &place : resultPlaces(expected))
-      if (place.in(expected).isFloat())
-        for (const ReferenceTensor *run : place.inAll(runs))
-          turned.error =
-              std::max(turned.error, relativeError(place.in(expected), finitePart(place.in(expected), *run)));
-    if (turned.close > 0)
-      std::move(runs.begin(), runs.end(), std::back_inserter(rounded));
-    return {};
+    const bool areClose = turned.close > 0;
+    return runAtRandom(judgement.seed + 1, judgement.bounds.roundings, CloseChoices::Run::Turned,
+                       [&](const std::vector<GlobalCall> &run) {
+                         for (const ResultPlace &place : resultPlaces(expected)) {
+                           const double most = largestDifference(place.in(expected), place.in(run));
+                           if (most > 0)
+                             turned.error = std::max(turned.error, most / largestElement(place.in(expected)));
+                         }
+                         if (areClose)
+                           rounded.add(expected, run);
+                       });
   }
 
-private:
   Status runAtRandom(uint64_t seed, int runs, CloseChoices::Run kind,
-                     std::vector<std::vector<GlobalCall>> &into) {
+                     llvm::function_ref<void(const std::vector<GlobalCall> &)> visit) {
     DiagnosticCollector diagnostics(*program->getContext());
     for (int run = 0; run < runs; ++run) {
       InterpreterOptions options;
       options.randomRounding = seed * 64 + uint64_t(run) + 1;
       options.choices = &choices;
       choices.begin(kind);
-      into.push_back(drawn);
-      if (failed(interpretCalls(*program, parameters, into.back(), options)))
+      std::vector<GlobalCall> calls = drawn;
+      if (failed(interpretCalls(*program, parameters, calls, options)))
         return diagnostics.failure("cannot interpret the program with random rounding", "");
+      visit(calls);
     }
     return {};
   }
@@ -302,16 +303,18 @@ Result<double> roundingError(ModuleOp step, const ExecutionJudgement &judgement)
   Result<Interpretation> made = Interpretation::of(step, judgement);
   if (!made)
     return made.takeFailure();
-  if (Status s = made->roundAtRandom(judgement.seed, judgement.bounds.roundings); !s)
-    return s.takeFailure();
   double most = 0;
-  for (const ResultPlace &place : resultPlaces(made->expected)) {
-    const ReferenceTensor &value = place.in(made->expected);
-    if (llvm::any_of(value.f, [](double x) { return !std::isfinite(x); }))
+  for (const ResultPlace &place : resultPlaces(made->expected))
+    if (llvm::any_of(place.in(made->expected).f, [](double x) { return !std::isfinite(x); }))
       most = std::numeric_limits<double>::infinity();
-    for (const ReferenceTensor *run : place.inAll(made->rounded))
-      most = std::max(most, relativeError(value, *run));
-  }
+  Status ran =
+      made->runAtRandom(judgement.seed, judgement.bounds.roundings, CloseChoices::Run::Rounded,
+                        [&](const std::vector<GlobalCall> &run) {
+                          for (const ResultPlace &place : resultPlaces(made->expected))
+                            most = std::max(most, relativeError(place.in(made->expected), place.in(run)));
+                        });
+  if (!ran)
+    return ran.takeFailure();
   return most;
 }
 
@@ -329,7 +332,7 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
       if (Status s = made->turnChoices(judgement, turned ? *turned : unasked); !s)
         return s.takeFailure();
   }
-  std::vector<GlobalCall> found = drawn;
+  std::vector<GlobalCall> found;
   std::optional<ScratchFile> weights;
   if (judgement.weights.empty() && !parameters.empty()) {
     auto file = ScratchFile::create("tessera-judge", "safetensors");
@@ -351,25 +354,36 @@ Result<std::vector<Difference>> judgeExecution(ModuleOp step, const ExecutionJud
   run.weights = weights ? weights->path() : judgement.weights;
   // Each copy may be off by what is allowed, to either side.
   auto tolerance = [made = &*made, &judgement](size_t call, const Port &port) {
-    auto of = [&](const GlobalCall &result) -> const ReferenceTensor & {
-      return (port.kind == graph::Kind::Output ? result.outputs : result.states).at(port.name);
-    };
-    std::vector<const ReferenceTensor *> runs;
-    for (const std::vector<GlobalCall> &run : made->rounded)
-      runs.push_back(&of(run[call]));
-    return 2 * allowedError(of(made->expected[call]), runs, judgement.bounds);
+    const GlobalCall &result = made->expected[call];
+    const ReferenceTensor &wanted =
+        (port.kind == graph::Kind::Output ? result.outputs : result.states).at(port.name);
+    const double carried = carriedError(wanted, made->rounded, whereIs(made->expected, call, port));
+    return 2 * allowedError(wanted, carried, judgement.bounds);
   };
-  if (Status s = program->run(found, run, tolerance, judgement.runner); !s)
-    return s.takeFailure();
-  std::vector<Difference> differences = compareCalls(expected, found, rounded, judgement.bounds);
-  // Rounding to 32 bits carries results that far only where terms cancel: all that is left of the gradient of
-  // a bias of keys is rounding.
+  std::vector<Difference> differences;
+  auto runAndCompare = [&](bool runs) -> Status {
+    if (runs) {
+      found = made->drawn;
+      if (Status s = program->run(found, run, tolerance, judgement.runner); !s)
+        return s;
+    }
+    differences = compareCalls(made->expected, found, made->rounded, judgement.bounds);
+    return {};
+  };
+  Status ran = runAndCompare(true);
+  // Rounding to 32 bits carries results far only where terms cancel: all that is left of the gradient of a
+  // bias of keys is rounding. Then all is compared once more, with what runs say that round at random.
   auto isOffByRounding = [](const Difference &d) { return d.tooLarge() && d.finite && !d.integer; };
-  if (judgement.bounds.roundsWider && rounded.empty() && llvm::any_of(differences, isOffByRounding)) {
+  const bool isOff = ran ? llvm::any_of(differences, isOffByRounding) : ran.failure().what == kRanksDisagree;
+  if (judgement.bounds.roundsWider && rounded.empty() && isOff) {
     if (Status s = made->roundAtRandom(judgement.seed, judgement.bounds.roundings); !s)
       return s.takeFailure();
-    differences = compareCalls(expected, found, rounded, judgement.bounds);
+    if (choices.close() > 0) // one that turned says nothing of rounding
+      rounded = {};
+    ran = runAndCompare(/*runs=*/!ran);
   }
+  if (!ran)
+    return ran.takeFailure();
   return differences;
 }
 

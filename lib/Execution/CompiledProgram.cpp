@@ -161,7 +161,7 @@ static Result<ReferenceTensor> joined(const runtime::RankBytes &bytes, const Por
   std::string error;
   auto whole = unshard(pieces, port.shape, tolerance, error);
   if (failed(whole))
-    return Failure{"ranks disagree", port.name, error, ""};
+    return Failure{kRanksDisagree, port.name, error, ""};
   return std::move(*whole);
 }
 

@@ -283,13 +283,17 @@ static std::string partsText(const CompileOptions &options, const ProgramMemory 
 
 Failure Fitting::doesNotFit() const {
   const ProgramMemory &memory = least->memory;
-  std::string hint = "give --memory=" + std::to_string(memory.total());
-  if (options.task == Task::Train)
-    hint += options.microBatches >= std::max<int64_t>(options.batch, 1)
-                ? ", a larger mesh, or a smaller --batch or --max-seq-len"
-                : ", a larger mesh, or more --micro-batches";
+  std::string hint = "give --memory=" + std::to_string(memory.total()), error;
+  std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
+  const int64_t ranks = mesh ? mesh->numDevices() : 1;
+  if (options.overlap && ranks > 1)
+    hint += ", --overlap=off";
+  hint += ", a larger mesh, or ";
+  // With one row a rank more micro-batches are padding.
+  if (options.task == Task::Train && options.batch > options.microBatches * ranks)
+    hint += "more --micro-batches";
   else
-    hint += ", a larger mesh, or a smaller --max-seq-len or --batch";
+    hint += options.batch > 1 ? "a smaller --batch or --max-seq-len" : "a smaller --max-seq-len";
   return {"does not fit", "--memory=" + std::to_string(options.memory),
           "needs at least " + std::to_string(memory.total()) + " bytes a rank: " + partsText(options, memory),
           hint};

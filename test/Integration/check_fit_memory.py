@@ -7,6 +7,7 @@ different programs come of it. The least that the error names is what the progra
 compiler said, memory at its peak is at most that and 64 MiB a rank, and losses, norms and weights are the expected ones (check_train.py)."""
 import argparse
 import json
+import math
 import os
 import re
 import subprocess
@@ -51,6 +52,11 @@ def predicted(limit):
 none, full = taken("--recompute=none"), taken("--recompute=full")
 error = compiled("--memory=1", "--compile-to=step", "-o", os.devnull, status=1)
 least = int(re.search(r"error: does not fit \(--memory=1\): needs at least (\d+) bytes a rank", error)[1])
+ranks = math.prod(map(int, re.findall(r"=(\d+)", args.mesh)))
+# More micro-batches help as long as a rank has several rows of one.
+hints = ["--overlap=off"] * (ranks > 1) + ["a larger mesh", "or more --micro-batches" if 8 > args.micro_batches * ranks else "or a smaller --batch or --max-seq-len"]
+if not error.strip().endswith(f"; give --memory={least}, " + ", ".join(hints)):
+    sys.exit(f"no such hints: {error}")
 limits = [least + (none - least) * i // (args.limits - 1) for i in range(args.limits)]
 programs = [predicted(limit) for limit in limits]
 for limit, (took, time, lies), (before, slower, lay) in zip(limits, programs, programs[:1] + programs):

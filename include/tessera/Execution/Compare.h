@@ -28,7 +28,8 @@ struct Bounds {
   double relative = 1e-5; ///< of the largest element; float32 and wider
   int roundings = 8; ///< programs with 16-bit floats: 3 times the largest error of so many runs that round at
                      ///< random, plus one unit in the last place
-  bool roundsWider = false; ///< where results of others are off by more than `relative`, they too
+  bool roundsWider = false; ///< programs of wider floats too, where results are off by more than `relative`;
+                            ///< but for those whose choices of experts rounding may turn
   /// Allowed at least, by Difference::where: what runs on other weights say that rounding does to a result.
   std::map<std::string, double> carried;
   bool integersFollow = false; ///< from floats that may differ: of two logits that are almost equal in 16
@@ -42,9 +43,8 @@ struct Bounds {
 ChosenTokens chosenTokens(mlir::ModuleOp module);
 
 struct Difference {
-  std::string where; ///< `call 1 of f, output out0`
-  double relative =
-      0; ///< largest difference over largest element, or over what rounding makes if that is more
+  std::string where;    ///< `call 1 of f, output out0`
+  double relative = 0;  ///< largest difference over largest element, or over what is but rounding
   double allowed = 0;   ///< in the same unit
   double carried = 0;   ///< by runs that round at random, relative to the largest element of any of them
   bool follows = false; ///< integers under Bounds::integersFollow: nothing is allowed or forbidden
@@ -53,11 +53,33 @@ struct Difference {
   bool tooLarge() const { return !(relative <= allowed); }
 };
 
-/// Every output and state of every call, in order. `rounded`: the same calls, interpreted with random
-/// rounding.
+/// How far rounding carries results, by runs of the same calls that round at random. Of each run no more is
+/// kept: results may be as many as a model has weights, thrice.
+class RoundedRuns {
+public:
+  void add(const std::vector<GlobalCall> &expected, const std::vector<GlobalCall> &run);
+  bool empty() const { return places.empty(); }
+
+  struct Place {
+    double most = 0;    ///< the largest difference from what is expected, where both are finite
+    double largest = 0; ///< element of any run
+  };
+  /// By Difference::where.
+  Place at(const std::string &where) const {
+    auto found = places.find(where);
+    return found == places.end() ? Place() : found->second;
+  }
+
+private:
+  std::map<std::string, Place> places;
+};
+
+/// What Difference::where says of an output, state or next weight of a call.
+std::string whereIs(const std::vector<GlobalCall> &calls, size_t call, const Port &port);
+
+/// Every output and state of every call, in order.
 std::vector<Difference> compareCalls(const std::vector<GlobalCall> &expected,
-                                     const std::vector<GlobalCall> &found,
-                                     const std::vector<std::vector<GlobalCall>> &rounded,
+                                     const std::vector<GlobalCall> &found, const RoundedRuns &rounded,
                                      const Bounds &bounds);
 
 struct ExecutionJudgement {

@@ -17,6 +17,9 @@ protected:
     const bool searched = searchWork().since(before).tableEntries > 0;
     ProgramDecision anew = placeProgram(p.program, costs, settings);
     EXPECT_EQ(decision.time, anew.time);
+    EXPECT_EQ(decision.sent, anew.sent);
+    EXPECT_EQ(decision.boundsAll, anew.boundsAll);
+    EXPECT_EQ(decision.widened, anew.widened);
     EXPECT_EQ(decision.ops.size(), anew.ops.size());
     for (auto [one, other] : llvm::zip(decision.ops, anew.ops)) {
       EXPECT_EQ(one.operands, other.operands);
@@ -68,6 +71,13 @@ TEST_F(PlacedProgramsTest, WhatDiffersIsSearched) {
       [&] { p.program.ops[1].rule.factors[3].combine = PartialKind::Max; },
       [&] { p.program.ops[2].rule.lookedUp.push_back(0); },
       [&] { p.program.ops[6].rule.maxLinear.push_back({0}); },
+      [&] { p.program.ops[6].rule.maxLinear = {{0}, {1}}; },
+      [&] { p.program.ops[6].rule.maxLinear = {{0, 1}, {}}; },
+      [&] { p.program.ops[1].rule.windows = {{0, 1, 0}}; }, // factor 0 has no axes
+      [&] { p.program.ops[1].rule.windows[0].begin = 1; },
+      [&] { p.program.ops[2].rule.offsetAware = {0}; },
+      [&] { p.program.ops[2].rule.offsetAware = {1}; },
+      [&] { p.program.ops[2].rule.neutral = PartialKind::Sum; },
       [&] { p.program.ops[2].rule.unbounded = true; },
       [&] { std::swap(p.program.ops[6].operands[0], p.program.ops[6].operands[1]); },
       [&] { p.program.ops[0].decomposition = decomposition; },
@@ -132,4 +142,23 @@ TEST_F(PlacedProgramsTest, GapsAreSearchedAgain) {
   settings.largestTable = 1 << 20;
   EXPECT_TRUE(searches());
   EXPECT_FALSE(searches());
+}
+
+// Sixty-four are kept, those that were asked for last.
+TEST_F(PlacedProgramsTest, WhatNobodyAsksForIsForgotten) {
+  auto program = [&](int number) { p.program.ops[0].flops = 1e6 * (number + 1); };
+  for (int number = 0; number < 64; ++number) {
+    program(number);
+    (void)costs.placed->place(p.program, costs, settings);
+  }
+  program(0);
+  EXPECT_FALSE(searches());
+  program(64);
+  EXPECT_TRUE(searches());
+  for (int known : {0, 2, 63, 64}) {
+    program(known);
+    EXPECT_FALSE(searches()) << known;
+  }
+  program(1);
+  EXPECT_TRUE(searches());
 }

@@ -28,13 +28,20 @@ struct CompareTest : ::testing::Test {
     calls[0].states["s"] = tensor(type, state);
     return calls;
   }
+  RoundedRuns runs(const std::vector<GlobalCall> &expected,
+                   const std::vector<std::vector<GlobalCall>> &rounded) {
+    RoundedRuns made;
+    for (const std::vector<GlobalCall> &run : rounded)
+      made.add(expected, run);
+    return made;
+  }
   Bounds bounds;
   /// What is too large, by where.
   std::vector<std::string> tooLarge(const std::vector<GlobalCall> &expected,
                                     const std::vector<GlobalCall> &found,
                                     const std::vector<std::vector<GlobalCall>> &rounded = {}) {
     std::vector<std::string> list;
-    for (const Difference &difference : compareCalls(expected, found, rounded, bounds))
+    for (const Difference &difference : compareCalls(expected, found, runs(expected, rounded), bounds))
       if (difference.tooLarge())
         list.push_back(difference.where);
     return list;
@@ -62,6 +69,11 @@ TEST_F(CompareTest, WhatIsNoNumberEqualsNothing) {
   double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(tooLarge(call(f32, {1, 2}, {3}), call(f32, {1, nan}, {3})).size(), 1u);
   EXPECT_EQ(tooLarge(call(f32, {1, 2}, {3}), call(f32, {1, infinity}, {3})).size(), 1u);
+  auto isFinite = [&](double wanted, double found) {
+    return compareCalls(call(f32, {wanted}, {3}), call(f32, {found}, {3}), {}, bounds).front().finite;
+  };
+  EXPECT_TRUE(isFinite(-infinity, -infinity)); // a mask
+  EXPECT_FALSE(isFinite(infinity, -infinity));
 }
 
 TEST_F(CompareTest, ShortFloatsMayDifferByThreeTimesWhatRoundingDoes) {
@@ -106,7 +118,7 @@ TEST_F(CompareTest, WhatIsLittleButRoundingIsComparedWithRounding) {
   EXPECT_EQ(tooLarge(expected, call(f32, {0}, {3.1e-8}), rounded),
             std::vector<std::string>{"call 1 of f, state s"});
   // For other weights, of which other runs say how much is rounding, it counts relative to what is expected.
-  const double carried = compareCalls(expected, expected, rounded, bounds)[0].carried;
+  const double carried = compareCalls(expected, expected, runs(expected, rounded), bounds)[0].carried;
   EXPECT_NEAR(carried, 3, 1e-6);
   bounds.carried["call 1 of f, output y"] = carried;
   EXPECT_TRUE(tooLarge(call(f32, {2}, {1}), call(f32, {-3.9}, {1})).empty());
@@ -225,37 +237,47 @@ TEST_F(CompareTest, CopiesOfOneElementAreTheSameOnAllRanks) {
 // Of each row the larger of x and x * factor is looked up, on the machine the smaller one. In 16 bits it may
 // be either where they are as close as rounding brings them.
 TEST_F(CompareTest, AChoiceThatRoundingMayTurnMayBeEither) {
-  auto judge = [&](const std::string &factor, TurnedChoices &turned) {
-    auto module = parseSourceString<ModuleOp>(
+  auto judge = [&](const std::string &factor, TurnedChoices *turned, const std::string &type = "bf16",
+                   const std::string &bits = "0.0") {
+    std::string text =
         R"(func.func @f(%x: tensor<8x1xbf16> {graph.kind = #graph.kind<input>, graph.name = "x"},
                         %table: tensor<2x4xf32> {graph.kind = #graph.kind<input>, graph.name = "table"}) -> tensor<8x1x4xf32> {
           %factors = graph.constant dense<[[1.0, )" +
-            factor + R"(]]> : tensor<1x2xbf16> : tensor<1x2xbf16>
-          %keys = graph.mul %x, %factors : (tensor<8x1xbf16>, tensor<1x2xbf16>) -> tensor<8x2xbf16>
+        factor + R"(]]> : tensor<1x2xbf16> : tensor<1x2xbf16>
+          %exact = graph.mul %x, %factors : (tensor<8x1xbf16>, tensor<1x2xbf16>) -> tensor<8x2xbf16>
+          %bits = graph.constant dense<)" +
+        bits + R"(> : tensor<bf16> : tensor<bf16>
+          %more = graph.add %exact, %bits : (tensor<8x2xbf16>, tensor<bf16>) -> tensor<8x2xbf16>
+          %keys = graph.sub %more, %bits : (tensor<8x2xbf16>, tensor<bf16>) -> tensor<8x2xbf16>
           %values, %ids = graph.top_k %keys : (tensor<8x2xbf16>) -> (tensor<8x1xbf16>, tensor<8x1xi32>)
           %y = graph.embedding %table, %ids : (tensor<2x4xf32>, tensor<8x1xi32>) -> tensor<8x1x4xf32>
           return %y : tensor<8x1x4xf32>
-        })",
-        context.get());
+        })";
+    for (size_t at; (at = text.find("bf16")) != std::string::npos && type != "bf16";)
+      text.replace(at, 4, type);
+    auto module = parseSourceString<ModuleOp>(text, context.get());
     EXPECT_TRUE(module);
     ExecutionJudgement judgement;
+    judgement.bounds.roundsWider = true;
     judgement.execution.onSpmd = [](ModuleOp spmd) {
       spmd.walk([](graph::TopKOp op) {
         OpBuilder b(op);
         op->setOperand(0, graph::NegOp::create(b, op.getLoc(), op.getInput().getType(), op.getInput()));
       });
     };
-    Result<std::vector<Difference>> differences = judgeExecution(*module, judgement, &turned);
+    Result<std::vector<Difference>> differences = judgeExecution(*module, judgement, turned);
     EXPECT_TRUE(differences) << differences.failure().message();
     return differences && llvm::any_of(*differences, [](const Difference &d) { return d.tooLarge(); });
   };
   TurnedChoices close, apart;
-  EXPECT_FALSE(judge("1.0078125", close));
-  EXPECT_TRUE(judge("2.0", apart));
+  EXPECT_FALSE(judge("1.0078125", &close));
+  EXPECT_TRUE(judge("2.0", &apart));
   EXPECT_EQ(close.all, 16); // two calls
   EXPECT_GE(close.close, 12) << "at random no rounding moves a row";
   EXPECT_EQ(apart.close, 0);
   EXPECT_GT(apart.error, 0.1) << "the closest choice is turned, for who has to know what that makes";
+  // What a choice that turned makes is no rounding of float32.
+  EXPECT_TRUE(judge("1.0000001", nullptr, "f32", /*bits=*/"64.0"));
 }
 
 // The terms of a softmax are 1 together: less 1 there is rounding, as much of it as sums in other orders

@@ -159,3 +159,38 @@ TEST_F(CheckTest, AManifestThatCannotRunBecomesNoExecutable) {
       << status.failure().message();
   EXPECT_FALSE(llvm::sys::fs::exists(out));
 }
+
+// Results that are little but rounding, as the gradient of a bias of keys, do not loosen what others are held
+// to: a gradient of zeros is found.
+TEST_F(CheckTest, AFaultBesideResultsOfRoundingIsFoundIn16Bits) {
+  options.model = "test/Inputs/models/tiny-gpt2";
+  options.mesh = "dp=2";
+  options.shard.clear();
+  options.task = Task::Train;
+  options.dtype = "bf16";
+  options.batch = 2;
+  options.maxSeqLen = 8;
+  int programs = 0;
+  bool broken = false;
+  auto breakFirst = [&](ModuleOp spmd) {
+    if (programs++ > 0)
+      return;
+    spmd.walk([&](dist::AllReduceOp op) {
+      Value sum = op->getResult(0);
+      if (broken || cast<RankedTensorType>(sum.getType()).getRank() < 2 ||
+          op->getParentOfType<func::FuncOp>().getName() != "train_dropout")
+        return;
+      OpBuilder b(op->getContext());
+      b.setInsertionPointAfter(op);
+      auto none = graph::SubOp::create(b, op.getLoc(), sum.getType(), sum, sum);
+      sum.replaceAllUsesExcept(none, none);
+      broken = true;
+    });
+  };
+  Status status = compile(options, findInstallation("build/bin/llm-compile"),
+                          [&] { return std::make_unique<OneDeviceCheck>(breakFirst); });
+  EXPECT_TRUE(broken);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.failure().message().find("the executable of one rank"), std::string::npos)
+      << status.failure().message();
+}

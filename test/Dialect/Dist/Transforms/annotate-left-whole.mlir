@@ -11,6 +11,9 @@
 // A large weight along an axis that means none of its dimensions; the small one is not worth a remark.
 // CHECK-DAG: Missed{{.*}}replicated{{.*}}up [ffn, hidden] is the same on all ranks along dp: dp means no dimension of weights, and no item gives it to ffn, hidden; a rank holds 256 bytes, spread over it they would be 128
 // CHECK-NOT: bias [hidden] is the same
+// A rank holds its padding, too: 22 rows of 64 over three ranks.
+// RUN: llm-opt %s --dist-annotate="mesh=dp=2,tp=3" --remarks-filter=dist --remark-format=emitRemark --remark-policy=all -o /dev/null 2>&1 | FileCheck %s --check-prefix=PADDED
+// PADDED: Missed{{.*}}replicated{{.*}}up [ffn, hidden] is the same on all ranks along dp: {{.*}}; a rank holds 352 bytes, spread over it they would be 176
 
 // Asked for otherwise, nothing is left.
 // ASKED-NOT: [Missed] left-whole

@@ -1,4 +1,4 @@
-//===- ReplicatedDim.cpp - What lies whole, and what that costs ---------------===//
+//===- ReplicationRemarks.cpp - What lies whole, and what that costs ------===//
 #include "Annotate/ReplicationRemarks.h"
 #include "Explain.h"
 
@@ -13,11 +13,12 @@ using namespace tessera::dist;
 /// Smaller parts of the largest weight or state are not worth a remark.
 static constexpr double kLargePart = 1.0 / 16;
 
-static int64_t shards(const Sharding &sharding) {
-  int64_t n = 1;
-  for (const DimSharding &dim : sharding.dims)
-    n *= axesSize(dim.axes);
-  return n;
+/// What a rank holds of it, padding too.
+static double heldBytes(const ShardableValue &subject, const Sharding &sharding) {
+  double bytes = subject.bytes;
+  for (auto [size, local] : llvm::zip(subject.shape, sharding.localShape(subject.shape)))
+    bytes *= size > 0 ? double(local) / double(size) : 1;
+  return bytes;
 }
 static std::string costText(double bytes, int64_t ranks) {
   return bytes > 0 ? llvm::formatv("; a rank holds {0:F0} bytes, spread over it they would be {1:F0}", bytes,
@@ -39,7 +40,7 @@ void ReplicationRemarks::left(const ShardableValue &subject, const Sharding &sha
   explainMissed(subject.loc, "left-whole",
                 llvm::formatv("{0}: {1} of size {2} does not lie over {3}: {4}{5}", value, subject.dims[d],
                               subject.shape[d], axesText(axes, mesh), why,
-                              elsewhere ? "" : costText(subject.bytes / double(shards(sharding)), ranks)));
+                              elsewhere ? "" : costText(heldBytes(subject, sharding), ranks)));
 }
 
 void ReplicationRemarks::replicated(const ShardableValue &subject, const Sharding &sharding, double largest) {
@@ -61,6 +62,6 @@ void ReplicationRemarks::replicated(const ShardableValue &subject, const Shardin
     explainMissed(subject.loc, "replicated",
                   llvm::formatv("{0} [{1}] is the same on all ranks along {2}: {3}{4}", subject.name,
                                 llvm::join(subject.dims, ", "), meshAxis.name, why,
-                                costText(subject.bytes / double(shards(sharding)), axis.size)));
+                                costText(heldBytes(subject, sharding), axis.size)));
   }
 }

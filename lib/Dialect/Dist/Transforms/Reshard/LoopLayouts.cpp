@@ -254,7 +254,8 @@ private:
     auto add = [&](Value moved, const Sharding &from, const Sharding &to) {
       auto type = cast<RankedTensorType>(moved.getType());
       const double bytes = cachedElementBytes(moved).value_or(double(elementBytes(type)));
-      total += costs.reshard(type.getShape(), bytes, from, to).time;
+      const ReshardCosts::Cost &cost = costs.reshard(type.getShape(), bytes, from, to);
+      total += cost.possible ? cost.time : std::numeric_limits<double>::infinity();
     };
     for (Value end : value.edge.values)
       if (value.isGiven(end)) {
