@@ -73,8 +73,8 @@ void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, Re
     return;
   option.unpriced = false;
   llvm::SmallVector<int, 8> ends;
-  for (const auto &list : {option.operands, option.results})
-    for (const Sharding &sharding : list)
+  for (const auto *list : {&option.operands, &option.results})
+    for (const Sharding &sharding : *list)
       ends.push_back(costs.numberOf(sharding));
   const std::string &name = op.decomposition->name;
   if (!name.empty())

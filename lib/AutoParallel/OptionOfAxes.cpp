@@ -58,6 +58,8 @@ static double windowTime(const PlacementProgram &program, const ProgramOp &op, c
 static double lookupTime(const PlacementProgram &program, const ProgramOp &op, const ReshardCosts &costs,
                          const PlacementDecision &option) {
   double time = 0;
+  if (op.rule.lookedUp.empty())
+    return time;
   for (auto [value, factors, sharding] : llvm::zip(op.operands, op.rule.operands, option.operands))
     if (llvm::any_of(factors.dims, [&](const auto &dim) {
           return llvm::any_of(dim, [&](int f) { return llvm::is_contained(op.rule.lookedUp, f); });

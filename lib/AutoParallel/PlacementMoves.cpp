@@ -145,8 +145,8 @@ private:
   double mayGain(int op) const {
     const ProgramOp &info = program.ops[size_t(op)];
     double time = 0, ranks = 1, elements = 1;
-    for (const auto &list : {info.operands, info.results})
-      for (int value : list)
+    for (const auto *list : {&info.operands, &info.results})
+      for (int value : *list)
         time += timeOf(value);
     for (const MeshAxis &axis : costs.mesh.axes)
       ranks *= double(axis.size);
@@ -245,8 +245,8 @@ private:
       if (option == base->options[i])
         continue;
       time += option->workTime - base->options[i]->workTime;
-      for (const auto &list : {info.operands, info.results})
-        for (int value : list)
+      for (const auto *list : {&info.operands, &info.results})
+        for (int value : *list)
           touched[size_t(value)] = plans;
     }
     for (int value : group.values)

@@ -28,6 +28,9 @@ struct Hints {
   std::vector<PartialHint> partial;
 };
 
+/// Assignments of an op that are looked at.
+constexpr int kMostTried = 4096;
+
 class OptionMaker : public ProgramOptions {
 public:
   OptionMaker(const PlacementProgram &program, ReshardCosts &costs, int maxOptions)
@@ -286,11 +289,13 @@ private:
 
   void choose(const ProgramOp &op, const std::vector<AxisLists> &lists, size_t factor, bool isNew) {
     if (factor == lists.size()) {
-      if (isNew && ++tried <= 4096)
+      if (isNew && ++tried <= kMostTried)
         addOptions(op);
       return;
     }
     for (const AxisList &axes : lists[factor]) {
+      if (tried >= kMostTried)
+        return;
       if (overlap(used, axes))
         continue;
       size_t before = used.size();
@@ -310,11 +315,13 @@ private:
     auto made = sums ? optionWithAxes(program, op, costs, chosen) : std::nullopt;
     if (!made)
       return;
-    const PlacementDecision &option = *made;
+    PlacementDecision &option = *made;
     const AxisList &reduced = *sums;
     if (op.decomposition &&
         llvm::any_of(op.decomposition->factors, [&](int f) { return !chosen[f].empty(); }))
       return addDecomposed(op, option);
+    if (op.rule.linear.empty() && op.rule.maxLinear.empty())
+      return addWithPartial(std::move(option), reduced, kind);
     addWithPartial(option, reduced, kind);
     for (PartialKind keptKind : {PartialKind::Sum, PartialKind::Max})
       for (const auto &group : keptKind == PartialKind::Sum ? op.rule.linear : op.rule.maxLinear) {
@@ -375,11 +382,13 @@ private:
         time += std::isfinite(floor) ? floor : 0;
       };
       for (auto [value, needed] : llvm::zip(op.operands, option.operands)) {
-        Sharding from = program.values[value].sharding;
-        if (!needed.partial.empty()) {
-          from.partial = needed.partial;
-          from.partialKind = needed.partialKind;
+        if (needed.partial.empty()) {
+          reshard(value, program.values[value].sharding, needed);
+          continue;
         }
+        Sharding from = program.values[value].sharding;
+        from.partial = needed.partial;
+        from.partialKind = needed.partialKind;
         reshard(value, from, needed);
       }
       for (auto [value, produced] : llvm::zip(op.results, option.results))

@@ -24,7 +24,7 @@ public:
   }
 };
 /// Where each axis is cut.
-using Cuts = llvm::SmallVector<CutSet, 4>;
+using Cuts = llvm::SmallVector<CutSet, 8>;
 
 void cutAt(Cuts &cuts, llvm::ArrayRef<AxisRef> axes) {
   for (const AxisRef &axis : axes) {

@@ -2,7 +2,7 @@
 
 LLVM=/usr/lib/llvm-22
 BUILD_PACKAGES="cmake ninja-build ccache clang-22 lld-22 llvm-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
-  libstdc++-12-dev libdnnl-dev libpcre2-dev nlohmann-json3-dev libgtest-dev libopenmpi-dev libzstd-dev zlib1g-dev
+  libstdc++-12-dev libdnnl-dev libmimalloc-dev libpcre2-dev nlohmann-json3-dev libgtest-dev libopenmpi-dev libzstd-dev zlib1g-dev
   python3 python3-pip ca-certificates"
 TEST_PACKAGES="clang-format-22 openmpi-bin python3-psutil python3-venv unzip libclang-rt-22-dev iproute2 procps qemu-user"
 
