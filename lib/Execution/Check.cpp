@@ -340,9 +340,9 @@ private:
       run.weights = weights;
     // Sums in other orders: what ranks hold of one element may differ by what results may.
     Bounds bounds;
-    bounds.integersFollow = bool(shortRounding(checked.step));
+    bounds.integersFollow = roundsShort || !firstOfRounding.empty();
     bounds.logitsOfTokens = chosenTokens(checked.step);
-    bounds.relative = bounds.integersFollow ? shortBound : kBound;
+    bounds.relative = roundsShort ? shortBound : kBound;
     bounds.carried = carried;
     auto tolerance = [&](size_t call, const Port &port) {
       auto known = carried.find(whereIs(calls, call, port));

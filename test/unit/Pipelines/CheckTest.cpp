@@ -116,6 +116,22 @@ TEST_F(CheckTest, AFaultOfTheExecutableAloneIsFound) {
   EXPECT_FALSE(llvm::sys::fs::exists(out));
 }
 
+// A column of minus infinity, which masks a token, hides no difference between finite numbers.
+TEST_F(CheckTest, AFaultBesideInfiniteNumbersIsFound) {
+  std::string program = kProgram;
+  const std::string end = "  return %logits";
+  program.replace(program.find(end), end.size(),
+                  "  %m = graph.constant dense<[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "
+                  "0xFF800000]> : tensor<12xf32> : tensor<12xf32>\n  %masked = graph.add %logits, %m : "
+                  "(tensor<1x8x12xf32>, tensor<12xf32>) -> tensor<1x8x12xf32>\n  return %masked");
+  std::error_code error;
+  llvm::raw_fd_ostream(options.model, error) << program;
+  ASSERT_FALSE(error);
+  Status status = compileWithFirstBroken();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.failure().what, "not equal to one device");
+}
+
 // In 16 bits the ids of tokens follow from logits that may differ: what is said of them bounds no float.
 TEST_F(CheckTest, AFaultOfTheExecutableAloneIsFoundIn16Bits) {
   useBFloat16();
