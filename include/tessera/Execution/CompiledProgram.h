@@ -46,10 +46,10 @@ template <typename Call> std::string callText(const std::vector<Call> &calls, si
   return "call " + std::to_string(same) + " of " + entry;
 }
 
-/// How far copies of a result's elements may differ, relative to the largest, by the number of the call.
 /// What a Failure says where copies of one element differ by more than is allowed.
 inline constexpr const char *kRanksDisagree = "ranks disagree";
 
+/// How far copies of a result's elements may differ, relative to the largest, by the number of the call.
 using CopyTolerance = std::function<double(size_t call, const Port &port)>;
 
 class CompiledProgram {
