@@ -1,4 +1,4 @@
-"""How compile time and memory grow with depth, mesh and model, as ratios (CPU seconds, the least of N interleaved runs).
+"""How compile time and memory grow with depth, mesh and model, as ratios (CPU seconds, the least of N interleaved runs; what somebody waits for besides).
 
     python3 bench/compile_cost.py [--compiler build/bin/llm-compile] [--models test/Inputs/models] [--runs 10]
 
@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 
 GPT2 = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "activation_function": "gelu_new", "vocab_size": 50257, "n_positions": 1024, "n_ctx": 1024,
@@ -16,13 +17,14 @@ GPT2 = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "activation_
 
 
 def cost(command):
-    """CPU seconds and peak bytes of one run."""
+    """CPU seconds, seconds and peak bytes of one run."""
+    began = time.perf_counter()
     with open(os.devnull, "w") as nothing:
         child = subprocess.Popen(command, stdout=nothing)
         _, status, usage = os.wait4(child.pid, 0)
     if status != 0:
         sys.exit(f"{' '.join(command)}: failed")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    return usage.ru_utime + usage.ru_stime, time.perf_counter() - began, usage.ru_maxrss * 1024
 
 
 def compare(what, commands, runs):
@@ -30,22 +32,24 @@ def compare(what, commands, runs):
     least, peak = [float("inf")] * 2, [0, 0]
     for _ in range(runs):
         for i, command in enumerate(commands):
-            took, held = cost(command)
+            took, _, held = cost(command)
             least[i], peak[i] = min(least[i], took), max(peak[i], held)
     print(f"{what}: {least[1] / least[0]:.2f} x the time ({least[1]:.3f} s against {least[0]:.3f}), {peak[1] / 2**20:.0f} MiB against {peak[0] / 2**20:.0f}", flush=True)
 
 
 def layer(what, compiler, folder, flags, out, runs):
-    """What sharding takes a layer, with all that is around it: what the flags cost from rung step to spmd, by the loops of layers that it places."""
+    """What sharding takes a layer, with all that is around it: what the flags cost from rung step to spmd, by the loops of layers that it places. Functions are laid out side by side, so somebody waits for less than the CPUs work."""
     command = [compiler, folder, *flags, "-o", f"{out}/x.mlir"]
     cost(command + ["--compile-to=step"])
     with open(f"{out}/x.mlir") as file:
         loops = file.read().count(" graph.repeat ")
-    least = [float("inf")] * 2
+    cpu, waited = [float("inf")] * 2, [float("inf")] * 2
     for _ in range(runs):
         for i, rung in enumerate(("step", "spmd")):
-            least[i] = min(least[i], cost(command + [f"--compile-to={rung}"])[0])
-    print(f"{what}: {1000 * (least[1] - least[0]) / loops:.0f} ms a layer ({least[1]:.3f} s in all, {least[0]:.3f} of it to rung step; {loops} loops of layers)", flush=True)
+            took = cost(command + [f"--compile-to={rung}"])
+            cpu[i], waited[i] = min(cpu[i], took[0]), min(waited[i], took[1])
+    each = [1000 * (least[1] - least[0]) / loops for least in (waited, cpu)]
+    print(f"{what}: {each[0]:.0f} ms a layer on {os.cpu_count()} cores, {each[1]:.0f} ms of CPU ({waited[1]:.3f} s in all, {waited[0]:.3f} of it to rung step; {loops} loops of layers)", flush=True)
 
 
 def main():
@@ -71,7 +75,7 @@ def main():
         with open(f"{gpt2}/config.json", "w") as file:
             json.dump(GPT2, file)
         for dtype in ("f32", "bf16"):
-            took, held = zip(*(cost([args.compiler, gpt2, *train, "--max-seq-len=1024", f"--dtype={dtype}", "-o", f"{out}/gpt2.bin"]) for _ in range(min(args.runs, 3))))
+            took, _, held = zip(*(cost([args.compiler, gpt2, *train, "--max-seq-len=1024", f"--dtype={dtype}", "-o", f"{out}/gpt2.bin"]) for _ in range(min(args.runs, 3))))
             print(f"GPT-2 124M, train, {dtype}, to a binary: {min(took):.2f} CPU s, {max(held) / 2**20:.0f} MiB", flush=True)
         spmd = [args.compiler, folders[0], "--batch=64", "--compile-to=spmd", "-o", f"{out}/x.mlir"]
         compare("tiny-llama to spmd, dp=64,tp=8 against tp=2", [spmd + ["--mesh=tp=2"], spmd + ["--mesh=dp=64,tp=8"]], args.runs)

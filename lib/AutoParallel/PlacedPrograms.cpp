@@ -5,11 +5,14 @@
 #include "llvm/ADT/bit.h"
 
 #include <cmath>
+#include <utility>
 
 using namespace tessera;
 
 /// Decisions that are kept: of the blocks of a few functions, in a few layouts.
 static constexpr size_t kMostKnown = 64;
+/// First looks that are kept: layouts are tried, and soon after placed.
+static constexpr size_t kMostLooks = 32;
 static constexpr double kNothing = 1e-9;
 
 namespace {
@@ -79,6 +82,7 @@ PlacedPrograms::Key PlacedPrograms::keyOf(const PlacementProgram &program, Resha
     writer.number(axis.pre);
     writer.number(axis.size);
   }
+  key.settings = std::exchange(writer.key, {});
   writer.number(program.values.size());
   for (const ProgramValue &value : program.values) {
     writer.numbers(value.shape);
@@ -115,9 +119,9 @@ PlacedPrograms::Key PlacedPrograms::keyOf(const PlacementProgram &program, Resha
 
 ProgramDecision PlacedPrograms::place(const PlacementProgram &program, ReshardCosts &costs,
                                       const ProgramPlacementOptions &settings) {
-  if (!isKept(settings))
-    return placeProgram(program, costs, settings);
   Key key = keyOf(program, costs, settings);
+  if (!isKept(settings))
+    return placeAnew(key, program, costs, settings);
   auto it = llvm::find_if(known, [&](const Known &one) { return one.key == key; });
   if (it != known.end()) {
     const ProgramDecision &made = it->decision;
@@ -126,9 +130,27 @@ ProgramDecision PlacedPrograms::place(const PlacementProgram &program, ReshardCo
       return made;
     }
   }
-  ProgramDecision decision = placeProgram(program, costs, settings);
+  ProgramDecision decision = placeAnew(key, program, costs, settings);
   decision.options.clear();
+  decision.look.reset();
   keep(std::move(key), settings.largestTable, decision);
+  return decision;
+}
+
+ProgramDecision PlacedPrograms::placeAnew(const Key &key, const PlacementProgram &program,
+                                          ReshardCosts &costs, const ProgramPlacementOptions &settings) {
+  Key offered = {{settings.maxOptions}, key.numbers, key.nameless};
+  auto it = llvm::find_if(looks, [&](const Looked &one) { return one.key == offered; });
+  ProgramDecision decision = placeProgram(program, costs, settings, it != looks.end() ? &it->look : nullptr);
+  if (it != looks.end()) {
+    looks.splice(looks.begin(), looks, it);
+    if (decision.look) // it may be another one: what is inside ops has been priced anew
+      it->look = *decision.look;
+  } else if (decision.look) {
+    looks.push_front({std::move(offered), *decision.look});
+  }
+  if (looks.size() > kMostLooks)
+    looks.pop_back();
   return decision;
 }
 

@@ -98,21 +98,24 @@ double sentOf(const PlacementProgram &program, llvm::ArrayRef<const PlacementDec
 /// A placement in the making.
 class Placer {
 public:
-  Placer(const PlacementProgram &program, ReshardCosts &costs, const ProgramPlacementOptions &settings)
-      : program(program), costs(costs), settings(settings), ends(endsOf(program)),
+  Placer(const PlacementProgram &program, ReshardCosts &costs, const ProgramPlacementOptions &settings,
+         const FirstLook *known)
+      : program(program), costs(costs), settings(settings), looked(known), ends(endsOf(program)),
         maker(makeProgramOptions(program, costs, settings.maxOptions)), options(decision.options) {}
 
   ProgramDecision run() {
     options = maker->first();
     {
       const double below = settings.widen ? kInfinity : settings.below;
-      const Choice choice = bestBelow(below);
+      const Choice choice = isStillBest() ? bestKnown(below) : bestBelow(below);
       if (!choice.found && std::isfinite(below) && !options.empty()) {
         decision.time = kInfinity;
         decision.lowerBound = choice.bound;
         return std::move(decision);
       }
       take(choice);
+      if (choice.found && choice.bound >= decision.time * (1 - kNothing))
+        decision.look = {indices, decision.time, decision.lowerBound, priced()};
     }
     if (settings.widen && std::isfinite(decision.time)) {
       for (int round = 0; round < kMostRounds && offerMore(); ++round)
@@ -135,6 +138,36 @@ private:
     MinSum::Solution best;
     double bound;
   };
+
+  /// Whether somebody looked already, among the same options.
+  bool isStillBest() {
+    if (!looked || looked->choice.size() != options.size())
+      return false;
+    for (auto [list, index] : llvm::zip(options, looked->choice))
+      if (size_t(index) >= list.size())
+        return false;
+    for (auto [op, option] : looked->priced)
+      if (option < options[op].size())
+        priceDecomposed(program.ops[op], options[op][option], costs);
+    indices = looked->choice;
+    look();
+    return std::abs(decision.time - looked->time) <= kNothing * looked->time;
+  }
+
+  std::vector<std::pair<size_t, size_t>> priced() const {
+    std::vector<std::pair<size_t, size_t>> result;
+    for (auto [op, list] : llvm::enumerate(options))
+      for (auto [i, option] : llvm::enumerate(list))
+        if (option.decomposed && !option.unpriced)
+          result.push_back({op, i});
+    return result;
+  }
+
+  /// The same if it takes less than `upper`.
+  Choice bestKnown(double upper) const {
+    const bool found = looked->time < upper * (1 - kNothing) || !std::isfinite(upper);
+    return {found, {looked->choice, looked->time, looked->lowerBound}, std::min(looked->lowerBound, upper)};
+  }
 
   /// The best choice that takes less than `upper`. Where tables grew too large to be sure that there is none,
   /// or none better, one in the lower half of what is left open is asked for: then more values go, and tables
@@ -364,6 +397,7 @@ private:
   const PlacementProgram &program;
   ReshardCosts &costs;
   const ProgramPlacementOptions &settings;
+  const FirstLook *looked; ///< null: nobody did
   const std::vector<ValueEnds> ends;
   std::unique_ptr<ProgramOptions> maker;
   ProgramDecision decision;
@@ -424,6 +458,6 @@ ProgramPrice tessera::priceAmong(const PlacementProgram &program,
 }
 
 ProgramDecision tessera::placeProgram(const PlacementProgram &program, ReshardCosts &costs,
-                                      const ProgramPlacementOptions &settings) {
-  return Placer(program, costs, settings).run();
+                                      const ProgramPlacementOptions &settings, const FirstLook *look) {
+  return Placer(program, costs, settings, look).run();
 }

@@ -27,13 +27,12 @@ std::string paddedWork(ModuleOp program, const CompileOptions &options) {
   names.nameOperands(program);
   PaddingCost cost = paddingCost(program, mesh, names);
   double worst = kMost;
-  std::string what;
-  double PaddingShare::*kind = nullptr;
-  auto look = [&](double padding, double all, const std::string &text, double PaddingShare::*ofKind) {
-    if (all > 0 && padding / all > worst) {
+  std::string what, most;
+  auto look = [&](double padding, double all, const std::string &text, const std::string &dim) {
+    if (all > 0 && padding / all > worst && !dim.empty()) {
       worst = padding / all;
       what = text;
-      kind = ofKind;
+      most = dim;
     }
   };
   double largest = 0;
@@ -41,23 +40,22 @@ std::string paddedWork(ModuleOp program, const CompileOptions &options) {
     largest = std::max(largest, flops.all);
   for (const auto &[name, flops] : cost.functions)
     if (flops.all >= kWorthAWord * largest)
-      look(flops.padding, flops.all, "what a rank computes in @" + name, &PaddingShare::flops);
+      look(flops.padding, flops.all, "what a rank computes in @" + name, flops.most);
   auto lookAt = [&](double PaddingShare::*held, const std::string &text) {
-    double padding = 0; // of one dimension: two that pad a value would count it twice
-    for (const PaddedDim &dim : cost.dims)
-      padding = std::max(padding, dim.share.*held);
-    look(padding, cost.total.*held, text, held);
+    // Of one dimension: two that pad a value would count it twice.
+    auto dim = llvm::max_element(
+        cost.dims, [&](const PaddedDim &a, const PaddedDim &b) { return a.share.*held < b.share.*held; });
+    if (dim != cost.dims.end())
+      look(dim->share.*held, cost.total.*held, text, headline(*dim));
   };
   lookAt(&PaddingShare::weightBytes, "the weights that a rank holds");
   lookAt(&PaddingShare::stateBytes, "the states that a rank holds");
-  if (!kind || cost.dims.empty())
+  if (most.empty())
     return {};
-  const PaddedDim &most = *llvm::max_element(
-      cost.dims, [&](const PaddedDim &a, const PaddedDim &b) { return a.share.*kind < b.share.*kind; });
   return llvm::formatv(
       "warning (--mesh={0}): {1:F0} % of {2} is padding, most of it {3}; give the axis a size "
       "that divides, or another dimension\n",
-      options.mesh, 100 * worst, what, headline(most));
+      options.mesh, 100 * worst, what, most);
 }
 
 } // namespace tessera

@@ -86,6 +86,15 @@ struct ProgramPlacementOptions {
   double leastGain = 0;
 };
 
+/// The best choice among what ops are offered at first. Every search begins there, and without `widen` that
+/// is all of it.
+struct FirstLook {
+  std::vector<int> choice; ///< of each op, by index
+  double time, lowerBound;
+  /// Ops, and their decomposed options that have been priced: the next search would want to know, too.
+  std::vector<std::pair<size_t, size_t>> priced;
+};
+
 struct ProgramDecision {
   std::vector<PlacementDecision> ops;
   double time = 0;       ///< work and reshards
@@ -96,6 +105,7 @@ struct ProgramDecision {
   bool boundsAll = false;
   bool widened = false;                                ///< it takes something that ops were offered
   std::vector<std::vector<PlacementDecision>> options; ///< of each op
+  std::optional<FirstLook> look;                       ///< if it is proven
 };
 
 /// Adds what the reshards inside a decomposed op take to an option's work; infinite if they are impossible.
@@ -133,8 +143,9 @@ ProgramPrice priceAmong(const PlacementProgram &program, std::vector<std::vector
                         llvm::function_ref<bool(const ProgramOp &)> isNear, ReshardCosts &costs, double below,
                         const ProgramPlacementOptions &settings);
 
+/// `look`: what was found with other settings, but as many options of an op.
 ProgramDecision placeProgram(const PlacementProgram &program, ReshardCosts &costs,
-                             const ProgramPlacementOptions &options = {});
+                             const ProgramPlacementOptions &options = {}, const FirstLook *look = nullptr);
 
 } // namespace tessera
 #endif

@@ -16,6 +16,12 @@ struct SearchWork {
   int64_t reshardSteps = 0; ///< steps looked at in them
   int64_t tableEntries = 0; ///< costs of combinations of choices that placement compared
 
+  SearchWork &operator+=(const SearchWork &more) {
+    reshards += more.reshards;
+    reshardSteps += more.reshardSteps;
+    tableEntries += more.tableEntries;
+    return *this;
+  }
   SearchWork since(const SearchWork &before) const {
     return {reshards - before.reshards, reshardSteps - before.reshardSteps,
             tableEntries - before.tableEntries};

@@ -154,17 +154,39 @@ TEST(Hierarchy, ExchangesStayWhole) {
               1e-15);
 }
 
-// Seven elements are cut by nothing: reduced within, then between, which sends more.
+// Seven elements are cut by nothing, and neither are many that eight ranks do not divide: reduced within,
+// then between, which sends more.
 TEST(Hierarchy, WhatDoesNotDivideIsReducedTwice) {
   const Machine machine = nodesOf(8);
   const Mesh &m = twoOfEight().mesh;
   Sharding from = sharding("[-] U{dp,tp}", m), to = sharding("[-]", m);
   ReshardCosts costs(m, machine);
-  EXPECT_NEAR(costs.reshard({7}, kBytes, from, to).time, (ClosedForms{machine, twoOfEight()}.reduceTwice(7)),
-              1e-12);
-  ReshardPlan staged = stageAtNodes(machine, m, {7}, kBytes, from, *costs.plan({7}, kBytes, from, to));
-  EXPECT_EQ(staged.steps.size(), 2u);
-  EXPECT_EQ(replayPlan(m, {7}, from, to, staged), "");
+  for (int64_t n : {7, (1 << 16) + 1}) {
+    EXPECT_NEAR(costs.reshard({n}, kBytes, from, to).time,
+                (ClosedForms{machine, twoOfEight()}.reduceTwice(double(n))), 1e-12);
+    EXPECT_EQ(decide(machine, twoOfEight(), n, "[-] U{dp,tp}", "[-]").steps, 2u) << n;
+  }
+}
+
+// With padding, pieces of sixteen ranks do not line up with those of eight, or of two.
+TEST(Hierarchy, WhatDoesNotDivideIsGatheredAtOnce) {
+  for (int64_t n : {7, 24, (1 << 16) + 1})
+    for (const char *from : {"[dp,tp]", "[tp,dp]"})
+      EXPECT_EQ(decide(nodesOf(8), twoOfEight(), n, from, "[-]").steps, 1u) << n << " " << from;
+}
+
+// Stages that leave a maximum open say that it is one.
+TEST(Hierarchy, MaximaStayMaxima) {
+  const Mesh &m = twoOfEight().mesh;
+  const Sharding from = sharding("[-] Umax{dp,tp}", m), to = sharding("[-]", m);
+  for (int64_t n : {16, 1 << 16}) {
+    ReshardPlan staged = stageAtNodes(nodesOf(8), m, {n}, kBytes, from, *planReshard(m, {n}, from, to));
+    EXPECT_EQ(staged.steps.size(), n == 16 ? 2u : 3u);
+    for (const ReshardStep &step : staged.steps)
+      EXPECT_EQ(step.result.partialKind, step.result.partial.empty() ? PartialKind::None : PartialKind::Max)
+          << toString(step.result, m);
+    EXPECT_FALSE(staged.steps.front().result.partial.empty());
+  }
 }
 
 // An axis that spans both tiers is cut; where all ranks share a node nothing is.

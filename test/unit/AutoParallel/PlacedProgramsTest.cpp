@@ -4,6 +4,7 @@
 #include "tessera/AutoParallel/SearchWork.h"
 
 #include <functional>
+#include <limits>
 
 using namespace tessera;
 
@@ -108,15 +109,28 @@ TEST_F(PlacedProgramsTest, WhatDiffersIsSearched) {
 }
 
 // Its decision hangs on more than the program says; and prices of hints alone are many.
-TEST_F(PlacedProgramsTest, LimitsAndHintsAreSearchedEachTime) {
-  settings.liveBytes = 1e9;
+TEST_F(PlacedProgramsTest, ADecisionWithinALimitIsKnownToNobody) {
+  p = Builder("x2 y2");
+  for (int i = 0; i < 2; ++i) {
+    int a = p.input("64x64", "[-/x,y]"), b = p.input("64x64", "[x,y/-]");
+    p.need(p.op("([i, k], [k, j]) -> ([i, j]) reduction={k} linear={0; 1}", {a, b}, "64x64"), "[x,y/-]");
+  }
+  ReshardCosts costs(p.mesh, Machine());
+  auto timeOf = [&] { return costs.placed->place(p.program, costs, settings).time; };
+  const double free = placeProgram(p.program, costs, settings).time;
+  for (int time = 0; time < 2; ++time) {
+    settings.liveBytes = 64 * 64 * 4 * 9 / 4; // a rank's terms of both sums, and a piece of one
+    EXPECT_GT(timeOf(), free);
+    settings.liveBytes = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(timeOf(), free);
+  }
+}
+
+// Everybody looks at first what hints alone lead to.
+TEST_F(PlacedProgramsTest, HintsAreSearchedOnce) {
   EXPECT_TRUE(searches());
-  EXPECT_TRUE(searches());
-  settings = {};
-  EXPECT_TRUE(searches()); // not the one within a limit
   settings.widen = false;
-  EXPECT_TRUE(searches());
-  EXPECT_TRUE(searches());
+  EXPECT_FALSE(searches());
 }
 
 TEST_F(PlacedProgramsTest, KeptDecisionsAreKnown) {
@@ -128,6 +142,17 @@ TEST_F(PlacedProgramsTest, KeptDecisionsAreKnown) {
   ASSERT_NEAR(decision.lowerBound, decision.time, 1e-9 * decision.time);
   settings.largestTable = 1 << 20;
   EXPECT_FALSE(searches());
+}
+
+// A program whose assignments are all searched, as the decision says.
+TEST_F(PlacedProgramsTest, KeptDecisionsSayWhatTheyBound) {
+  p = Builder("x4");
+  p.need(p.op("([i, j]) -> ([i, j])", {p.input("64x64", "[x/-]")}, "64x64"), "[-/x]");
+  ReshardCosts own(p.mesh, fastLinks());
+  ProgramDecision decision = placeProgram(p.program, own, settings);
+  EXPECT_TRUE(decision.boundsAll);
+  own.placed->keep(p.program, own, settings, decision);
+  EXPECT_TRUE(own.placed->place(p.program, own, settings).boundsAll);
 }
 
 // A decision that may not be the best is made again with larger tables, and not with smaller ones.
@@ -161,4 +186,49 @@ TEST_F(PlacedProgramsTest, WhatNobodyAsksForIsForgotten) {
   }
   program(1);
   EXPECT_TRUE(searches());
+}
+
+// With hints alone it is soon known whether a layout is any good; where it is, it is placed with all that ops
+// are offered, beginning there.
+TEST_F(PlacedProgramsTest, ALookIsWhereTheSearchBegins) {
+  settings.widen = false;
+  const double time = costs.placed->place(p.program, costs, settings).time;
+  auto entriesOf = [](auto work) {
+    const SearchWork before = searchWork();
+    work();
+    return searchWork().since(before).tableEntries;
+  };
+  for (double part : {0.9, 1.1}) { // the look says it
+    settings.below = part * time;
+    ProgramDecision again;
+    EXPECT_EQ(entriesOf([&] { again = costs.placed->place(p.program, costs, settings); }), 0);
+    EXPECT_EQ(again.time, part < 1 ? std::numeric_limits<double>::infinity() : time);
+    EXPECT_EQ(again.ops.size(), part < 1 ? 0u : p.program.ops.size());
+  }
+  settings.below = std::numeric_limits<double>::infinity();
+  settings.widen = true;
+  const int64_t anew = entriesOf([&] { placeProgram(p.program, costs, settings); });
+  ProgramDecision decision;
+  EXPECT_LT(entriesOf([&] { decision = costs.placed->place(p.program, costs, settings); }), anew);
+  ReshardCosts others(p.mesh, fastLinks());
+  const ProgramDecision apart = placeProgram(p.program, others, settings);
+  EXPECT_EQ(decision.time, apart.time);
+  EXPECT_EQ(decision.lowerBound, apart.lowerBound);
+  for (auto [one, other] : llvm::zip_equal(decision.ops, apart.ops)) {
+    EXPECT_EQ(one.operands, other.operands);
+    EXPECT_EQ(one.results, other.results);
+  }
+}
+
+// A look that is of something else is not believed.
+TEST_F(PlacedProgramsTest, ALookThatDoesNotFitIsOfNoUse) {
+  settings.widen = false;
+  const ProgramDecision good = placeProgram(p.program, costs, settings);
+  ASSERT_TRUE(good.look);
+  std::vector<FirstLook> wrong(3, *good.look);
+  wrong[0].time *= 0.5;
+  wrong[1].choice.pop_back();
+  wrong[2].choice.front() = 1 << 20;
+  for (const FirstLook &look : wrong)
+    EXPECT_EQ(placeProgram(p.program, costs, settings, &look).time, good.time);
 }

@@ -109,6 +109,21 @@ inline Builder layer(llvm::StringRef mesh, llvm::StringRef residual, llvm::Strin
   return p;
 }
 
+/// A softmax of the rows of 64x64 values, written out: over ranks that have parts of a row a maximum and a
+/// sum.
+inline int softmax(Builder &p, int value, llvm::StringRef hint = "") {
+  Builder parts("x1");
+  int x = parts.input("64x64", "[-/-]");
+  int most = parts.op("([i, j]) -> ([i]) max_reduction={j}", {x}, "64");
+  int e = parts.op("([i, j], [i]) -> ([i, j])", {x, most}, "64x64");
+  int sum = parts.op("([i, j]) -> ([i]) reduction={j} linear={0}", {e}, "64");
+  int y = parts.op("([i, j], [i]) -> ([i, j])", {e, sum}, "64x64");
+  int result = p.op("([i, j]) -> ([i, j]) need_replication={j}", {value}, "64x64", hint);
+  p.program.ops.back().decomposition =
+      std::make_shared<Decomposition>(Decomposition{{1}, parts.program, {x}, {y}, ""});
+  return result;
+}
+
 /// Distinct reshards of the program, as "from -> to" of each value.
 inline std::vector<std::string> reshards(const Builder &p, const ProgramDecision &decision) {
   std::vector<std::string> result;

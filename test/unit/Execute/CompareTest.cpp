@@ -74,6 +74,7 @@ TEST_F(CompareTest, WhatIsNoNumberEqualsNothing) {
   };
   EXPECT_TRUE(isFinite(-infinity, -infinity)); // a mask
   EXPECT_FALSE(isFinite(infinity, -infinity));
+  EXPECT_FALSE(isFinite(nan, nan)); // which are no difference, but nothing is known of them
 }
 
 TEST_F(CompareTest, ShortFloatsMayDifferByThreeTimesWhatRoundingDoes) {
@@ -203,6 +204,46 @@ TEST_F(CompareTest, TokensAreTheLargestOfTheirRows) {
   EXPECT_TRUE(tooLarge(calls({2, 0}), calls({2, 0})).empty());
   for (std::vector<int64_t> wrong : {std::vector<int64_t>{2, 2}, {0, 0}, {2, 1}, {2, 3}, {-1, 0}})
     EXPECT_EQ(tooLarge(calls({2, 0}), calls(wrong)), std::vector<std::string>{"call 1 of f, output next"});
+}
+
+// A row that has a number that is none, or an infinite one, has no largest; the others are judged.
+TEST_F(CompareTest, RowsThatAreNotFiniteHaveNoLargest) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(),
+               infinity = std::numeric_limits<double>::infinity();
+  bounds.integersFollow = true;
+  bounds.logitsOfTokens[{"f", "next"}] = "y";
+  for (double bad : {nan, infinity}) {
+    auto calls = [&](int64_t first, int64_t second) {
+      auto list = call(Float32Type::get(context.get()), {1, bad, 3, 1, 2, 3}, {1});
+      ReferenceTensor ids(IntegerType::get(context.get(), 32), {2});
+      ids.i = {first, second};
+      list[0].outputs["next"] = ids;
+      return list;
+    };
+    EXPECT_TRUE(tooLarge(calls(1, 2), calls(0, 2)).empty());
+    EXPECT_EQ(tooLarge(calls(1, 2), calls(1, 0)), std::vector<std::string>{"call 1 of f, output next"});
+  }
+}
+
+// Of an optimizer, whose states begin as zeros; a state of calls is no parameter.
+TEST_F(CompareTest, WeightsAreDrawnAndStatesOfThemAreZeros) {
+  auto module = parseSourceString<ModuleOp>(
+      R"(graph.parameter @w : tensor<3xf32> variable from [#graph.source<"w", file = [3]>]
+      graph.parameter @v : tensor<3xf32> variable from [#graph.source<"w", file = [3]>] {graph.state_of = #graph.state_of<"v" of @w>}
+      func.func @f(%w: tensor<3xf32> {graph.kind = #graph.kind<parameter>, graph.name = "w"},
+                   %v: tensor<3xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v"},
+                   %s: tensor<3xf32> {graph.kind = #graph.kind<state>, graph.name = "s"})
+          -> (tensor<3xf32> {graph.kind = #graph.kind<output>, graph.name = "y"}, tensor<3xf32> {graph.kind = #graph.kind<state>, graph.name = "s"},
+              tensor<3xf32> {graph.kind = #graph.kind<parameter>, graph.name = "v"}) {
+        %sum = graph.add %w, %v : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+        return %sum, %s, %sum : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+      })",
+      context.get());
+  ASSERT_TRUE(module);
+  NamedValues values = randomParameters(*module, *module, /*seed=*/1);
+  EXPECT_EQ(values.size(), 2u);
+  EXPECT_TRUE(llvm::any_of(values["w"].f, [](double x) { return x != 0; }));
+  EXPECT_EQ(values["v"].f, decltype(values["v"].f)(3, 0));
 }
 
 // All terms lie on the first rank: without the sum over ranks its copy is right, and the other one is not.

@@ -14,16 +14,35 @@
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <vector>
+
 namespace tessera::dist {
 
 /// What was decided.
-inline void explain(mlir::Location loc, llvm::StringRef name, const std::string &text) {
-  mlir::remark::passed(loc, mlir::remark::RemarkOpts::name(name).category(kRemarkCategory)) << text;
-}
+void explain(mlir::Location loc, llvm::StringRef name, const std::string &text);
 /// What could not be had: something lies whole, or the same work is done twice.
-inline void explainMissed(mlir::Location loc, llvm::StringRef name, const std::string &text) {
-  mlir::remark::missed(loc, mlir::remark::RemarkOpts::name(name).category(kRemarkCategory)) << text;
-}
+void explainMissed(mlir::Location loc, llvm::StringRef name, const std::string &text);
+
+/// Remarks that are said later, in another order than they were made in.
+class HeldRemarks {
+public:
+  /// Holds those that `work` makes on this thread.
+  void hold(llvm::function_ref<void()> work);
+  /// Says all of them.
+  void emit();
+
+private:
+  friend void explain(mlir::Location, llvm::StringRef, const std::string &);
+  friend void explainMissed(mlir::Location, llvm::StringRef, const std::string &);
+  struct Remark {
+    bool missed;
+    mlir::Location loc;
+    std::string name, text;
+  };
+  static void say(Remark remark);
+
+  std::vector<Remark> held;
+};
 
 /// `axes` as --shard spells them.
 inline std::string axesText(llvm::ArrayRef<AxisRef> axes, const Mesh &mesh) {

@@ -46,6 +46,7 @@ struct PaddedDim {
 /// FLOPs of one run of a function on a rank. An element that two dimensions pad counts once.
 struct FunctionFlops {
   double all = 0, padding = 0;
+  std::string most; ///< headline of the dimension that pads most of it; empty: none does
 };
 
 struct PaddingCost {

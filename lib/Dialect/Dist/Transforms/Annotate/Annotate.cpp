@@ -127,7 +127,9 @@ private:
                 {d, {axis}, meshAxis.name + " means it, but lies over another dimension of the same tensor"});
             continue;
           }
-          if (subject.dims[d] != kKvHeads || !heads.dealsOut()) {
+          // Who says how heads or groups of this value lie has them so; of others the axes are dealt out.
+          const bool byHand = items.find(subject, kKvHeads) || items.find(subject, kGroup);
+          if (subject.dims[d] != kKvHeads || byHand || !heads.hasAny()) {
             give(d, axis);
             continue;
           }

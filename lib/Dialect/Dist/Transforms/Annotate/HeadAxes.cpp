@@ -86,6 +86,5 @@ LogicalResult HeadAxes::spell(ShardItems &asked, const DimNames &names) {
       groups.push_back({item.value, kGroup.str(), split.group, item.text});
   }
   items.insert(items.end(), groups.begin(), groups.end());
-  byHand = asked.has(kKvHeads) || asked.has(kGroup);
   return success();
 }

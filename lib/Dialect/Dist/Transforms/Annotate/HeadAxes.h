@@ -18,8 +18,8 @@ public:
   /// another item already says what shards them.
   mlir::LogicalResult spell(ShardItems &items, const DimNames &names);
 
-  /// The axes of kv_heads are to be dealt here, not as they stand.
-  bool dealsOut() const { return !byHand && !tensors.empty(); }
+  /// The program has weights or caches in which heads stand.
+  bool hasAny() const { return !tensors.empty(); }
   /// How `axes`, asked for on heads, are dealt between KV heads and groups. A remark for what that costs in
   /// padding and copies.
   const HeadSplit &split(const AxisList &axes);
@@ -31,7 +31,6 @@ private:
   std::vector<HeadTensor>
       tensors; ///< weights and caches in which heads stand, each once however many functions read it
   std::deque<std::pair<AxisList, HeadSplit>> known; ///< a deque keeps references
-  bool byHand = false;                              ///< an item says what shards kv_heads or group
 };
 
 } // namespace tessera::dist

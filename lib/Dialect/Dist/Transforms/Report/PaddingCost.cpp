@@ -40,7 +40,11 @@ public:
       for (BlockArgument arg : function.getArguments())
         addArgument(function, arg, counted);
       FunctionFlops &flops = cost.functions[function.getName().str()];
-      function.walk([&](Operation *op) { addOp(op, flops); });
+      std::map<size_t, double> padded; // by dimension
+      function.walk([&](Operation *op) { addOp(op, flops, padded); });
+      auto most = llvm::max_element(padded, [](const auto &a, const auto &b) { return a.second < b.second; });
+      if (most != padded.end() && most->second > 0)
+        flops.most = headline(cost.dims[most->first]);
     }
     for (auto [i, dim] : llvm::enumerate(cost.dims))
       for (const Names *names : {&makers[i], &seen[i]})
@@ -121,7 +125,7 @@ private:
     }
   }
 
-  void addOp(Operation *op, FunctionFlops &function) {
+  void addOp(Operation *op, FunctionFlops &function, std::map<size_t, double> &ofFunction) {
     if (op->getNumRegions() || !isa<CostOpInterface>(op))
       return;
     double times = double(graph::executionsOf(op));
@@ -152,6 +156,7 @@ private:
     for (auto [i, part] : parts) {
       cost.dims[i].share.sentBytes += part * padded;
       cost.dims[i].share.flops += part * flops;
+      ofFunction[i] += part * flops;
       useful *= 1 - part;
     }
     function.all += flops;

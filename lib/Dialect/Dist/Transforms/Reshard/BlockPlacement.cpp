@@ -2,6 +2,7 @@
 #include "Reshard/BlockPlacement.h"
 #include "CanonicalOrder.h"
 #include "Explain.h"
+#include "Reshard/SideBySide.h"
 
 #include "tessera/AutoParallel/PlacedPrograms.h"
 #include "tessera/AutoParallel/SearchWork.h"
@@ -163,14 +164,23 @@ private:
   DenseMap<Value, Value> stands; ///< operands of what is written out, for arguments of the block that does it
 };
 
+/// No IR is needed for it.
+ProgramDecision place(const PlacementProgram &program, ReshardCosts &costs,
+                      const ProgramPlacementOptions &settings) {
+  const OthersTurn turn;
+  return costs.placed->place(program, costs, settings);
+}
+
 FailureOr<BlockDecisions> solve(ProgramBuilder &builder, Operation *parent, StringRef what,
-                                ReshardCosts &costs, const ProgramPlacementOptions &settings = {}) {
+                                ReshardCosts &costs, const ProgramPlacementOptions &settings = {},
+                                const SearchWork &ahead = {}) {
   SearchWork before = searchWork();
-  ProgramDecision decision = costs.placed->place(builder.program, costs, settings);
+  ProgramDecision decision = place(builder.program, costs, settings);
   if (!std::isfinite(decision.time))
     return parent->emitOpError() << "cannot be placed: a value is wanted as a partial sum that no op makes";
   if (!builder.ops.empty()) {
     SearchWork work = searchWork().since(before);
+    work += ahead;
     double gap = decision.time > 0 ? 100 * (decision.time - decision.lowerBound) / decision.time : 0;
     explain(builder.ops.front()->getLoc(), "placement",
             llvm::formatv("{0} ({1} ops): time {2:F3} us, bound {3:F3} us, gap {4:F2} % to {5}, "
@@ -201,20 +211,40 @@ AxisList tessera::dist::freeAxes(const ReshardCosts &costs) {
   return axes;
 }
 
-FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFacts &facts,
-                                                    ReshardCosts &costs, double liveBytes) {
-  ProgramBuilder builder(facts);
+/// Ties are decided by order.
+static void buildInOrder(ProgramBuilder &builder, Block &block) {
   DenseMap<Operation *, int> times;
   for (auto [at, op] : llvm::enumerate(block))
     times[&op] = int(at);
-  for (Operation *op : canonicalOrder(block)) // ties are decided by order
+  for (Operation *op : canonicalOrder(block))
     builder.build(*op, times.lookup(op));
+}
+
+static ProgramPlacementOptions settingsOfPlacement(const ReshardCosts &costs) {
   ProgramPlacementOptions settings;
   settings.leastGain = kWorthMoreMessages;
-  settings.liveBytes = liveBytes;
   settings.idleAxes = freeAxes(costs);
+  return settings;
+}
+
+FailureOr<BlockDecisions> tessera::dist::placeBlock(Block &block, const BlockFacts &facts,
+                                                    ReshardCosts &costs, double liveBytes,
+                                                    const SearchWork &ahead) {
+  ProgramBuilder builder(facts);
+  buildInOrder(builder, block);
+  ProgramPlacementOptions settings = settingsOfPlacement(costs);
+  settings.liveBytes = liveBytes;
   Operation *parent = block.getParentOp();
-  return solve(builder, parent, ("block of " + parent->getName().getStringRef()).str(), costs, settings);
+  return solve(builder, parent, ("block of " + parent->getName().getStringRef()).str(), costs, settings,
+               ahead);
+}
+
+SearchWork tessera::dist::placeAhead(Block &block, const BlockFacts &facts, ReshardCosts &costs) {
+  ProgramBuilder builder(facts);
+  buildInOrder(builder, block);
+  const SearchWork before = searchWork();
+  place(builder.program, costs, settingsOfPlacement(costs));
+  return searchWork().since(before);
 }
 
 /// `idle`: as placeBlock.
@@ -234,9 +264,10 @@ BlockPrice tessera::dist::priceBlock(Block &block, const BlockFacts &facts, Resh
   ProgramPlacementOptions settings = settingsOfPrices(costs, /*idle=*/widen);
   settings.widen = widen;
   settings.below = below;
-  ProgramDecision decision = costs.placed->place(builder.program, costs, settings);
+  ProgramDecision decision = place(builder.program, costs, settings);
   double messages = 0;
   if (widen && std::isfinite(decision.time)) {
+    const OthersTurn turn;
     SmallVector<const PlacementDecision *> chosen;
     for (const PlacementDecision &one : decision.ops)
       chosen.push_back(&one);
@@ -274,6 +305,7 @@ const BlockPrice &BlockPricer::price() {
   }
   if (known.size() == kMostKnown)
     known.pop_back();
+  const OthersTurn turn;
   ProgramDecision decision = placeProgram(builder.program, costs, settings);
   if (!settings.idleAxes.empty()) // else nothing is placed so
     costs.placed->keep(builder.program, costs, settings, decision);
@@ -299,6 +331,7 @@ BlockPrice BlockPricer::lookBelow(double below) {
     auto isChanged = [&](int value) { return changed[size_t(value)]; };
     return llvm::any_of(op.operands, isChanged) || llvm::any_of(op.results, isChanged);
   };
+  const OthersTurn turn;
   return {priceAmong(builder.program, known.front().options, isNear, costs, below, settings)};
 }
 
@@ -307,7 +340,11 @@ std::vector<std::pair<Value, Sharding>> tessera::dist::possibleSums(Block &block
   ProgramBuilder builder(facts);
   builder.build(canonicalOrder(block)); // as placeBlock
   std::vector<std::pair<Value, Sharding>> sums;
-  auto options = placementOptions(builder.program, costs, ProgramPlacementOptions().maxOptions);
+  std::vector<std::vector<PlacementDecision>> options;
+  {
+    const OthersTurn turn;
+    options = placementOptions(builder.program, costs, ProgramPlacementOptions().maxOptions);
+  }
   for (auto [op, list] : llvm::zip(builder.ops, options))
     for (const PlacementDecision &option : list)
       for (auto [result, sharding] : llvm::zip(op->getResults(), option.results))

@@ -8,6 +8,7 @@
 #define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_BLOCKPLACEMENT_H
 
 #include "tessera/AutoParallel/ProgramPlacement.h"
+#include "tessera/AutoParallel/SearchWork.h"
 
 #include "mlir/IR/Operation.h"
 
@@ -36,9 +37,15 @@ AxisList freeAxes(const ReshardCosts &costs);
 using BlockDecisions = llvm::DenseMap<mlir::Operation *, PlacementDecision>;
 
 /// How every op with a rule runs; emits an error and fails if some value is wanted as a sum that nobody
-/// makes. `liveBytes`: that a rank may have at once of what the block makes (ProgramPlacementOptions).
+/// makes. `liveBytes`: that a rank may have at once of what the block makes (ProgramPlacementOptions);
+/// `ahead`: what placeAhead searched for it.
 mlir::FailureOr<BlockDecisions> placeBlock(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs,
-                                           double liveBytes = std::numeric_limits<double>::infinity());
+                                           double liveBytes = std::numeric_limits<double>::infinity(),
+                                           const SearchWork &ahead = {});
+
+/// Keeps the decision that placeBlock will come to by the same facts if bytes are not limited; what it
+/// searched. Blocks of several functions are placed ahead side by side.
+SearchWork placeAhead(mlir::Block &block, const BlockFacts &facts, ReshardCosts &costs);
 
 struct BlockPrice : ProgramPrice {
   double messages = 0; ///< of reshards (programMessages), where ops are offered more than hints

@@ -13,15 +13,12 @@
 #include "Loops.h"
 #include "Reshard/BlockPlacement.h"
 #include "Reshard/CachedReshardCosts.h"
-#include "Reshard/CarriedSums.h"
 #include "Reshard/CheckAttributes.h"
-#include "Reshard/LoopLayouts.h"
-#include "Reshard/OutputLayouts.h"
+#include "Reshard/FunctionLayouts.h"
 #include "Reshard/PinConflicts.h"
 #include "RetiredOps.h"
 
 #include "tessera/Analysis/DimNames/DimNames.h"
-#include "tessera/AutoParallel/SearchWork.h"
 #include "tessera/Dialect/Dist/IR/Manual.h"
 #include "tessera/Dialect/Dist/IR/PropagationOps.h"
 #include "tessera/Dialect/Dist/Transforms/MachineDescription.h"
@@ -54,17 +51,12 @@ public:
         pins(mesh, [&](ReshardOp op) { return bytesReceived(op); }) {}
 
   LogicalResult run() {
+    auto laidOut = layOut(module, written, costs, /*ahead=*/std::isinf(liveBytes));
+    if (failed(laidOut))
+      return failure();
+    ahead = std::move(*laidOut);
     for (auto function : module.getOps<func::FuncOp>())
-      forgetPriorities(function);
-    SearchWork before = searchWork();
-    layOutputs(module, written, costs.outside());
-    if (SearchWork work = searchWork().since(before); work.tableEntries > 0)
-      dist::explain(module.getLoc(), "prices",
-                    llvm::formatv("what functions hand out: searched {0} steps of {1} reshards and {2} "
-                                  "table entries",
-                                  work.reshardSteps, work.reshards, work.tableEntries));
-    for (auto function : module.getOps<func::FuncOp>())
-      if (failed(runOn(function)))
+      if (!function.isExternal() && failed(runOn(function)))
         return failure();
     return success();
   }
@@ -200,30 +192,7 @@ private:
 
   //===--- Ops --------------------------------------------------------------===//
 
-  /// Everything is propagated: they say nothing more, and would tell a block that is priced from one that is
-  /// placed.
-  void forgetPriorities(func::FuncOp function) {
-    for (BlockArgument arg : function.getArguments()) {
-      if (function.isExternal() || !isa<RankedTensorType>(arg.getType()))
-        continue;
-      Sharding sharding = written.of(arg);
-      for (DimSharding &dim : sharding.dims)
-        dim.priority.reset();
-      written.write(function, arg.getArgNumber(), /*isResult=*/false, sharding);
-    }
-  }
-
   LogicalResult runOn(func::FuncOp function) {
-    if (function.isExternal())
-      return success();
-    SearchWork before = searchWork();
-    layLoops(function, written, costs);
-    keepCarriedSums(function, written, costs);
-    if (SearchWork work = searchWork().since(before); work.tableEntries > 0)
-      dist::explain(function.getLoc(), "prices",
-                    llvm::formatv("what loops of {0} carry and hand on: searched {1} steps of {2} reshards "
-                                  "and {3} table entries",
-                                  function.getName(), work.reshardSteps, work.reshards, work.tableEntries));
     for (BlockArgument arg : function.getArguments()) {
       if (isa<RankedTensorType>(arg.getType())) {
         setSharding(arg, written.of(arg));
@@ -249,14 +218,10 @@ private:
   }
 
   LogicalResult runOn(Block &block) {
-    for (Operation &op : block)
-      if (!isa<DataFlowOpInterface, ManualComputationOp, ShardingRuleOpInterface>(op) &&
-          !op.hasTrait<OpTrait::IsTerminator>())
-        return op.emitOpError() << "has no sharding rule: it cannot stand on rung sharded";
     BlockFacts facts{[&](Value value) { return shardingOf(value); },
                      [&](OpResult result) { return written.of(result); },
                      [&](Operation *op) { return written.outsideNeeds(op); }};
-    auto decisions = placeBlock(block, facts, costs.in(block), liveBytes);
+    auto decisions = placeBlock(block, facts, costs.in(block), liveBytes, ahead.lookup(&block));
     if (failed(decisions))
       return failure();
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -460,6 +425,7 @@ private:
   RegionCosts costs;
   OpBuilder builder;
   PinConflicts pins;
+  DenseMap<Block *, SearchWork> ahead;  ///< what was searched for each block
   int64_t writtenOut = 0;               ///< ops so far
   DenseMap<Value, std::string> reasons; ///< why a value is partial
   DenseMap<std::tuple<Value, Type, Block *>, Value> made;

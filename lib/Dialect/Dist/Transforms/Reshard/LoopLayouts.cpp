@@ -36,6 +36,10 @@ public:
     const std::vector<Sharding> first = layouts(&HandedOn::first), found = layouts();
     const BlockPrice foundAt = least;
     tryMovedAxes();
+    if (!isLess(least, foundAt, 1)) { // not by hints alone: no reason to place bodies
+      writeAll(found);
+      least = foundAt;
+    }
     const std::vector<Sharding> moved = layouts();
     if (!isAnyCarriedMoved())
       return explainAll();

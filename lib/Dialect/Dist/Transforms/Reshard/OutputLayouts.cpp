@@ -2,6 +2,7 @@
 #include "Reshard/OutputLayouts.h"
 #include "Explain.h"
 #include "Reshard/HandedOn.h"
+#include "Reshard/SideBySide.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -36,7 +37,7 @@ struct Output {
 
 class OutputLayouts {
 public:
-  OutputLayouts(ModuleOp module, const ShardingAttributes &written, ReshardCosts &costs)
+  OutputLayouts(ModuleOp module, const ShardingAttributes &written, RegionCosts &costs)
       : module(module), written(written), costs(costs), asWritten(written.facts()) {}
 
   void run() {
@@ -64,8 +65,8 @@ public:
         explain(output.ports.front().function.getLoc(), "output",
                 llvm::formatv("{0} lies {1}, not {2}: functions that hand it out or are given it then send "
                               "for {3:F3} us, not {4:F3} us",
-                              output.name, toString(output.now, costs.mesh),
-                              toString(output.first, costs.mesh), now.sent * 1e6, before.sent * 1e6));
+                              output.name, toString(output.now, costs.mesh()),
+                              toString(output.first, costs.mesh()), now.sent * 1e6, before.sent * 1e6));
   }
 
 private:
@@ -114,12 +115,12 @@ private:
 
   /// Of all functions, as outputs are written.
   BlockPrice priceAll() {
-    prices.clear();
-    for (func::FuncOp function : functions) {
-      BlockPrice &price = prices.emplace_back();
-      for (Block &block : function.getBody())
-        add(price, pricers.try_emplace(&block, block, asWritten, costs, /*idle=*/true).first->second.price());
-    }
+    prices.assign(functions.size(), {});
+    sideBySide(functions.size(), [&](size_t i) {
+      for (Block &block : functions[i].getBody())
+        add(prices[i], pricers.try_emplace(&block, block, asWritten, costs.in(block), /*idle=*/true)
+                           .first->second.price());
+    });
     return sum(prices);
   }
 
@@ -177,13 +178,17 @@ private:
     free.known = [this](Value value) {
       return isGiven(value) ? Sharding(cast<RankedTensorType>(value.getType()).getRank()) : written.of(value);
     };
-    BlockDecisions decisions;
-    double sent = 0;
-    for (func::FuncOp function : functions)
-      for (Block &block : function.getBody())
-        sent += priceBlock(block, free, costs, /*widen=*/true, &decisions).sent;
-    if (sent >= before.sent * (1 - kLittle))
+    std::vector<BlockPrice> freely(functions.size());
+    std::vector<BlockDecisions> decisions(functions.size());
+    sideBySide(functions.size(), [&](size_t i) {
+      for (Block &block : functions[i].getBody())
+        add(freely[i], priceBlock(block, free, costs.in(block), /*widen=*/true, &decisions[i]));
+    });
+    if (sum(freely).sent >= before.sent * (1 - kLittle))
       return false;
+    BlockDecisions all;
+    for (BlockDecisions &some : decisions)
+      all.insert(std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
     bool isAny = false;
     for (Output &output : outputs) {
       for (Port port : output.ports) {
@@ -191,9 +196,8 @@ private:
           continue;
         Value value = port.function.getBody().back().getTerminator()->getOperand(port.index);
         auto result = dyn_cast<OpResult>(value);
-        auto made = result ? decisions.find(result.getOwner()) : decisions.end();
-        offer(output,
-              made == decisions.end() ? written.of(value) : made->second.results[result.getResultNumber()]);
+        auto made = result ? all.find(result.getOwner()) : all.end();
+        offer(output, made == all.end() ? written.of(value) : made->second.results[result.getResultNumber()]);
       }
       isAny |= !output.others.empty();
     }
@@ -216,13 +220,13 @@ private:
     Sharding was = output.now;
     std::vector<BlockPrice> before = prices;
     write(output, other);
-    for (size_t i = 0; i < functions.size(); ++i) {
+    sideBySide(functions.size(), [&](size_t i) {
       if (llvm::none_of(output.ports, [&](const Port &port) { return port.function == functions[i]; }))
-        continue;
+        return;
       prices[i] = {};
       for (Block &block : functions[i].getBody())
         add(prices[i], pricers.find(&block)->second.lookBelow(kInfinity));
-    }
+    });
     if (BlockPrice then = sum(prices); then.time < now.time * (1 - kNothing)) {
       now = then;
       return;
@@ -239,7 +243,7 @@ private:
 
   ModuleOp module;
   const ShardingAttributes &written;
-  ReshardCosts &costs;
+  RegionCosts &costs;
   std::vector<Output> outputs;
   SmallVector<func::FuncOp> functions; ///< that have one of their ports
   const BlockFacts asWritten;
@@ -248,7 +252,7 @@ private:
 };
 } // namespace
 
-void tessera::dist::layOutputs(ModuleOp module, const ShardingAttributes &written, ReshardCosts &costs) {
+void tessera::dist::layOutputs(ModuleOp module, const ShardingAttributes &written, RegionCosts &costs) {
   OutputLayouts(module, written, costs).run();
   auto name = StringAttr::get(module.getContext(), kUnaskedAttr);
   for (auto function : module.getOps<func::FuncOp>()) {

@@ -10,6 +10,7 @@
 #define TESSERA_LIB_DIALECT_DIST_TRANSFORMS_RESHARD_OUTPUTLAYOUTS_H
 
 #include "Propagate/ShardingAttributes.h"
+#include "Reshard/CachedReshardCosts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -18,7 +19,7 @@ namespace tessera::dist {
 /// No rank holds more of an output than before. Cost: the functions' own blocks, not those of their loops,
 /// are placed twice, and looked at some times and placed once more where another layout could save a
 /// hundredth of what is sent.
-void layOutputs(mlir::ModuleOp module, const ShardingAttributes &written, ReshardCosts &costs);
+void layOutputs(mlir::ModuleOp module, const ShardingAttributes &written, RegionCosts &costs);
 
 } // namespace tessera::dist
 #endif
