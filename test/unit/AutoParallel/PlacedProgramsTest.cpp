@@ -204,6 +204,7 @@ TEST_F(PlacedProgramsTest, ALookIsWhereTheSearchBegins) {
     EXPECT_EQ(entriesOf([&] { again = costs.placed->place(p.program, costs, settings); }), 0);
     EXPECT_EQ(again.time, part < 1 ? std::numeric_limits<double>::infinity() : time);
     EXPECT_EQ(again.ops.size(), part < 1 ? 0u : p.program.ops.size());
+    EXPECT_LE(again.lowerBound, settings.below);
   }
   settings.below = std::numeric_limits<double>::infinity();
   settings.widen = true;
@@ -231,4 +232,55 @@ TEST_F(PlacedProgramsTest, ALookThatDoesNotFitIsOfNoUse) {
   wrong[2].choice.front() = 1 << 20;
   for (const FirstLook &look : wrong)
     EXPECT_EQ(placeProgram(p.program, costs, settings, &look).time, good.time);
+}
+
+// As of decisions, but for all settings save how many options an op has.
+TEST_F(PlacedProgramsTest, ALookIsAtOneProgram) {
+  settings.widen = false;
+  EXPECT_TRUE(searches());
+  settings.anyGain = true;
+  EXPECT_FALSE(searches());
+  settings.maxOptions = 20;
+  EXPECT_TRUE(searches());
+  for (int i = 0; i < 2; ++i) { // nameless ones are two
+    auto decomposition = std::make_shared<Decomposition>();
+    decomposition->program = p.program;
+    decomposition->operands = p.program.ops[0].operands;
+    decomposition->results = p.program.ops[0].results;
+    p.program.ops[0].decomposition = decomposition;
+    EXPECT_TRUE(searches());
+    EXPECT_FALSE(searches());
+    p.program.ops[0].decomposition = nullptr;
+  }
+}
+
+TEST_F(PlacedProgramsTest, TheLookThatNobodyAsksForGoesFirst) {
+  settings.widen = false;
+  EXPECT_TRUE(searches());
+  const double bytes = p.program.values[0].elementBytes;
+  for (int other = 0; other < 40; ++other) {
+    p.program.values[0].elementBytes = bytes + 1 + other;
+    EXPECT_TRUE(searches());
+    p.program.values[0].elementBytes = bytes;
+    EXPECT_FALSE(searches());
+  }
+  p.program.values[0].elementBytes = bytes + 1;
+  EXPECT_TRUE(searches());
+}
+
+// What is resharded inside of an op is part of the time that a look says.
+TEST_F(PlacedProgramsTest, ALookKnowsWhatIsInsideOfOps) {
+  p = Builder("x4");
+  p.need(softmax(p, p.input("64x64", "[-/x]")), "[-/x]");
+  auto named = std::make_shared<Decomposition>(*p.program.ops.front().decomposition);
+  named->name = "softmax"; // by which what it takes is known
+  p.program.ops.front().decomposition = named;
+  ReshardCosts costs(p.mesh, fastLinks());
+  settings.widen = false;
+  const ProgramDecision first = costs.placed->place(p.program, costs, settings);
+  ASSERT_TRUE(first.ops.front().decomposed);
+  const SearchWork before = searchWork();
+  const ProgramDecision again = costs.placed->place(p.program, costs, settings);
+  EXPECT_EQ(searchWork().since(before).tableEntries, 0);
+  EXPECT_EQ(again.time, first.time);
 }
