@@ -249,7 +249,8 @@ void MinSum::minimize(Table &table) {
   size_t count = table.parts.size(), rank = table.variables.size(), values = size_t(sizes[table.eliminated]);
   // Parts with the eliminated variable last, so that sums run over neighbours; and how far an entry is from
   // the next of each other variable.
-  std::vector<std::vector<double>> costs(count);
+  std::vector<std::vector<double>> turned(count);
+  std::vector<const double *> costs(count);
   std::vector<size_t> strides(count * rank), index(count, 0);
   for (size_t p = 0; p < count; ++p) {
     const Table &part = tables[table.parts[p]];
@@ -264,11 +265,15 @@ void MinSum::minimize(Table &table) {
       stride *= size_t(sizes[part.variables[i]]);
       minor *= i > place ? size_t(sizes[part.variables[i]]) : 1;
     }
-    costs[p].resize(part.costs.size());
+    costs[p] = part.costs.data();
+    if (minor == 1) // it is the last, or all behind it have one value
+      continue;
+    turned[p].resize(part.costs.size());
     for (size_t from = 0, major = 0; from < part.costs.size(); ++major)
       for (size_t value = 0; value < values; ++value)
         for (size_t m = 0; m < minor; ++m)
-          costs[p][(major * minor + m) * values + value] = part.costs[from++];
+          turned[p][(major * minor + m) * values + value] = part.costs[from++];
+    costs[p] = turned[p].data();
   }
   // The last variables make a block; of each part, where each combination of them is.
   size_t outer = rank, atOnce = 1;
@@ -291,7 +296,7 @@ void MinSum::minimize(Table &table) {
     dense.push_back(isDense);
   }
   auto addPart = [&](auto isFirst, size_t p, double *sums) {
-    const double *from = costs[p].data() + index[p];
+    const double *from = costs[p] + index[p];
     if (dense[p])
       addRows<0, isFirst>(from, size_t(0), atOnce * values, sums);
     else

@@ -93,10 +93,14 @@ int ReshardCosts::numberOf(llvm::ArrayRef<int64_t> shape, double elementBytes, c
 }
 
 int ReshardCosts::numberOf(const Sharding &sharding) {
+  constexpr int kBits = 28; // of a usual piece's numbers
   key.clear();
   auto add = [&](llvm::ArrayRef<AxisRef> axes) {
     for (const AxisRef &axis : axes)
-      key.append({axis.axis, axis.pre, axis.size});
+      if (((axis.pre | axis.size) >> kBits) == 0) // one number, larger than any index of an axis
+        key.push_back(int64_t(axis.axis) << 2 * kBits | axis.pre << kBits | axis.size);
+      else
+        key.append({axis.axis, axis.pre, axis.size});
     key.push_back(-1); // no axis has that index
   };
   for (const DimSharding &dim : sharding.dims)

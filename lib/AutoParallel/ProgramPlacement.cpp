@@ -22,8 +22,8 @@ static constexpr int kMostRounds = 1;
 static constexpr double kWorthwhile = 0.1;
 static constexpr double kNothing = 1e-9;
 /// Between the best choice that was found and what bounds it this part may be left open; so often it is
-/// halved.
-static constexpr double kOpen = 0.01;
+/// halved, as long as it becomes so much less.
+static constexpr double kOpen = 0.01, kMuchOfOpen = 0.1;
 static constexpr int kMostHalves = 3;
 /// A plan that does not send so much less must take this part of all time, and may send so many times as
 /// much, or take half of it: where ranks repeat work.
@@ -184,7 +184,7 @@ private:
       if (!std::isfinite(above) || choice.bound >= above * (1 - kOpen))
         break;
       Choice lower = search((choice.bound + above) / 2);
-      const bool isMore = lower.found || lower.bound > choice.bound * (1 + kNothing);
+      const bool isMore = lower.found || lower.bound > choice.bound + kMuchOfOpen * (above - choice.bound);
       choice.bound = std::max(choice.bound, lower.bound);
       if (lower.found)
         choice = {true, std::move(lower.best), choice.bound};

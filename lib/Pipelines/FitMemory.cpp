@@ -54,7 +54,8 @@ private:
   void note(const FitPlan &plan);
   void weigh(const FitPlan &plan);
   bool isWithin(const FitPlan &plan) const { return plan.memory.total() <= limit; }
-  Failure doesNotFit() const;
+  bool savesWithoutOverlap();
+  Failure doesNotFit();
   void explain(const FitPlan &plan) const;
 
   const CompileOptions &options;
@@ -281,12 +282,23 @@ static std::string partsText(const CompileOptions &options, const ProgramMemory 
   return text + (memory.workspace ? ", workspace " + std::to_string(memory.workspace) : "");
 }
 
-Failure Fitting::doesNotFit() const {
+/// Whether the least would be less if nothing were in flight beside what is computed.
+bool Fitting::savesWithoutOverlap() {
+  CompileOptions apart = least->options;
+  apart.overlap = false;
+  Result<std::unique_ptr<FitStrategy>> made = FitStrategy::make(*graph, apart);
+  if (!made)
+    return false;
+  Result<FitPlan> smallest = (*made)->smallest();
+  return smallest && smallest->memory.total() < least->memory.total();
+}
+
+Failure Fitting::doesNotFit() {
   const ProgramMemory &memory = least->memory;
   std::string hint = "give --memory=" + std::to_string(memory.total()), error;
   std::optional<Mesh> mesh = dist::parseMeshSpec(options.mesh, error);
   const int64_t ranks = mesh ? mesh->numDevices() : 1;
-  if (options.overlap && ranks > 1)
+  if (options.overlap && ranks > 1 && savesWithoutOverlap())
     hint += ", --overlap=off";
   hint += ", a larger mesh, or ";
   // With one row a rank more micro-batches are padding.

@@ -53,8 +53,10 @@ none, full = taken("--recompute=none"), taken("--recompute=full")
 error = compiled("--memory=1", "--compile-to=step", "-o", os.devnull, status=1)
 least = int(re.search(r"error: does not fit \(--memory=1\): needs at least (\d+) bytes a rank", error)[1])
 ranks = math.prod(map(int, re.findall(r"=(\d+)", args.mesh)))
+apart = compiled("--memory=1", "--overlap=off", "--compile-to=step", "-o", os.devnull, status=1)
+saves = int(re.search(r"needs at least (\d+) bytes a rank", apart)[1]) < least
 # More micro-batches help as long as a rank has several rows of one.
-hints = ["--overlap=off"] * (ranks > 1) + ["a larger mesh", "or more --micro-batches" if 8 > args.micro_batches * ranks else "or a smaller --batch or --max-seq-len"]
+hints = ["--overlap=off"] * (ranks > 1 and saves) + ["a larger mesh", "or more --micro-batches" if 8 > args.micro_batches * ranks else "or a smaller --batch or --max-seq-len"]
 if not error.strip().endswith(f"; give --memory={least}, " + ", ".join(hints)):
     sys.exit(f"no such hints: {error}")
 limits = [least + (none - least) * i // (args.limits - 1) for i in range(args.limits)]

@@ -11,6 +11,7 @@
 #include "llvm/Support/xxhash.h"
 
 #include <set>
+#include <unordered_map>
 
 using namespace mlir;
 using namespace tessera;
@@ -41,6 +42,14 @@ private:
     return llvm::xxh3_64bits(written);
   }
 
+  /// Of an attribute or a type: most stand in a block more than once, and to print one takes long.
+  template <typename Printable> StringRef textOf(Printable what) {
+    std::string &known = texts[what.getAsOpaquePointer()];
+    if (known.empty())
+      llvm::raw_string_ostream(known) << what;
+    return known;
+  }
+
   /// Says what an op is: not what it is called, nor for which of its readers it was written first, nor that
   /// nobody asked.
   static bool isEssential(StringRef attribute) {
@@ -60,7 +69,7 @@ private:
     if (!isNew)
       return at->second;
     uint64_t hash = text([&](llvm::raw_ostream &os) {
-      os << withoutEncoding(value.getType());
+      os << textOf(withoutEncoding(value.getType()));
       auto arg = dyn_cast<BlockArgument>(value);
       auto function =
           arg ? dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp()) : FunctionOpInterface();
@@ -75,7 +84,7 @@ private:
         attrs.set(dist::kShardingAttr, sharding);
       for (NamedAttribute attr : attrs.getDictionary(arg.getContext()))
         if (isEssential(attr.getName()))
-          os << attr.getName().getValue() << attr.getValue();
+          os << attr.getName().getValue() << textOf(attr.getValue());
     });
     return values[value] = hash;
   }
@@ -91,9 +100,9 @@ private:
       os << op.getName();
       for (NamedAttribute attr : op.getAttrs())
         if (isEssential(attr.getName()))
-          os << attr.getName().getValue() << attr.getValue();
+          os << attr.getName().getValue() << textOf(attr.getValue());
       for (Type type : op.getResultTypes())
-        os << type;
+        os << textOf(type);
     });
     for (Value operand : op.getOperands())
       hash = mix(hash, hashOf(operand));
@@ -122,6 +131,7 @@ private:
     down[&op] = hash;
   }
 
+  std::unordered_map<const void *, std::string> texts;
   llvm::DenseMap<Value, uint64_t> values;
   llvm::DenseMap<Operation *, uint64_t> up, down;
 };
