@@ -22,8 +22,9 @@ static constexpr double kNothing = 1e-9;
 static constexpr size_t kMostAxes = 6;
 /// Assignments of single ops, added up: each is made an option.
 static constexpr double kMostListed = 1 << 14;
-/// Options that are tried behind others, in all.
-static constexpr int64_t kMostSteps = 1 << 21;
+/// Options that are tried behind others, in all: of programs with at most kFewAssignments, and of others.
+static constexpr double kFewAssignments = 1 << 22;
+static constexpr int64_t kMostSteps = 1 << 21, kMostStepsOfMany = 1 << 19;
 
 namespace {
 
@@ -119,7 +120,7 @@ public:
     needs = always;
   }
 
-  bool isSmall() const {
+  bool isSmall() {
     if (axes.size() > kMostAxes)
       return false;
     double product = 1, sum = 0;
@@ -133,6 +134,8 @@ public:
       if (product > kMostAssignments || sum > kMostListed)
         return false;
     }
+    if (product > kFewAssignments)
+      mostSteps = kMostStepsOfMany;
     return true;
   }
 
@@ -337,7 +340,7 @@ private:
     for (Choice *choice : lists[i]) {
       if (!isGood(time + choice->order + rest[i + 1]) || !best.complete)
         return;
-      if (++steps > kMostSteps) {
+      if (++steps > mostSteps) {
         best.complete = false;
         return;
       }
@@ -415,7 +418,7 @@ private:
   std::vector<int> made;                      ///< of values
   std::vector<llvm::SmallVector<int, 2>> needs;
   std::vector<Choice *> now;
-  int64_t steps = 0;
+  int64_t steps = 0, mostSteps = kMostSteps;
   AllAssignments best;
 };
 } // namespace

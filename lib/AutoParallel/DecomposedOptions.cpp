@@ -85,7 +85,8 @@ void tessera::priceDecomposed(const ProgramOp &op, PlacementDecision &option, Re
   ProgramDecision decision = placeInside(insideOf(*op.decomposition, option), costs);
   for (const PlacementDecision &placed : decision.ops)
     decision.time -= placed.workTime;
-  option.workTime += decision.time;
+  const double inside = std::max(0.0, decision.time); // rounding
+  option.workTime += inside;
   if (!name.empty())
-    costs.kept(name, ends) = std::max(0.0, decision.time); // rounding
+    costs.kept(name, ends) = inside;
 }

@@ -25,7 +25,7 @@ static constexpr double kRaise = 8;
 static constexpr double kLess = 0.8;
 /// Entries of tables while prices are looked for.
 static constexpr int64_t kTableOfPrices = 1 << 16;
-/// Partial assignments that are looked at: more than kAllWithin have.
+/// Partial assignments that are looked at, of ops that have a choice: more than kAllWithin have.
 static constexpr int64_t kMostNodes = 1 << 20;
 /// Axes that are added to an op's factors give it so many options at most.
 static constexpr size_t kMostAdded = 24;
@@ -249,7 +249,7 @@ private:
 
   void visit(double time) {
     const size_t op = chosen.size();
-    if (++nodes > kMostNodes)
+    if (op < options.size() && options[op].size() > 1 && ++nodes > kMostNodes)
       return;
     const double overflow = beyond(live.most(chosen));
     if (!Plan{{}, overflow, time + leastWork[op]}.isBetterThan(best.overflow, best.time))

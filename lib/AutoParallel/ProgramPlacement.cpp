@@ -22,7 +22,7 @@ static constexpr int kMostRounds = 1;
 static constexpr double kWorthwhile = 0.1;
 static constexpr double kNothing = 1e-9;
 /// Between the best choice that was found and what bounds it this part may be left open; so often it is
-/// halved, as long as it becomes so much less.
+/// halved, as long as each time closes this part of it.
 static constexpr double kOpen = 0.01, kMuchOfOpen = 0.1;
 static constexpr int kMostHalves = 3;
 /// A plan that does not send so much less must take this part of all time, and may send so many times as

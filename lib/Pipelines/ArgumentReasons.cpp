@@ -49,7 +49,8 @@ std::string ShardSubjects::whyWhole(const TensorExplanation &tensor, const std::
       if (size == 1)
         return dim + " has one position, which cannot be spread";
     }
-  return "nobody asked for " + axis + " on any of " + llvm::join(tensor.dims, ", ");
+  return tensor.dims.empty() ? "it is one number"
+                             : "nobody asked for " + axis + " on any of " + llvm::join(tensor.dims, ", ");
 }
 
 dist::ShardingAttr ShardSubjects::annotationOf(const TensorExplanation &tensor) const {
@@ -114,7 +115,7 @@ std::vector<std::string> ShardSubjects::argumentReasons(const TensorExplanation 
   }
   for (auto [i, axis] : llvm::enumerate(mesh.axes))
     if (axis.size > 1 && !uses(wholeAxis(mesh, int(i)), taken))
-      reasons.push_back(sameOnAllRanks(axis, whyWhole(tensor, axis.name), tensor.bytes));
+      reasons.push_back(sameOnAllRanks(axis, whyWhole(tensor, axis.name), tensor.bytes, tensor.shape));
   return reasons;
 }
 

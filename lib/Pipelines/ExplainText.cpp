@@ -103,7 +103,8 @@ static void print(const CollectiveExplanation &c, size_t number, const Explanati
     return;
   }
   if (!c.remove) {
-    os << "  removed by: no change of --shard, and nothing that the program says itself\n";
+    os << "  removed by: none of the changes of --shard, or of what the program says itself, that were "
+          "tried\n";
     return;
   }
   os << "  removed by: " << changeText(*c.remove) << "\n"
@@ -118,7 +119,7 @@ static void print(const dist::PaddedDim &dim, const dist::PaddingShare &total, l
 
 static void print(const TensorExplanation &t, llvm::raw_ostream &os) {
   os << "tensor (" << t.function << "): " << kindText(t) << " " << t.name << " [" << llvm::join(t.dims, ", ")
-     << "] of ";
+     << "] of " << (t.shape.empty() ? "one number" : "");
   for (auto [i, size] : llvm::enumerate(t.shape))
     os << (i ? "x" : "") << size;
   os << " lies " << t.sharding << ", " << t.bytes << " bytes per rank\n";

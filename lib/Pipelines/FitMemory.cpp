@@ -293,6 +293,17 @@ bool Fitting::savesWithoutOverlap() {
   return smallest && smallest->memory.total() < least->memory.total();
 }
 
+/// Ranks that rows are split over by what axes mean: with no more rows each has one, whatever is left out.
+static int64_t rowRanks(const std::optional<Mesh> &mesh) {
+  int64_t ranks = 1;
+  if (mesh)
+    for (const MeshAxis &axis : mesh->axes)
+      if (const dist::StandardAxis *standard = dist::findStandardAxis(axis.name);
+          standard && llvm::is_contained(standard->activationDims, "batch"))
+        ranks *= axis.size;
+  return ranks;
+}
+
 Failure Fitting::doesNotFit() {
   const ProgramMemory &memory = least->memory;
   std::string hint = "give --memory=" + std::to_string(memory.total()), error;
@@ -305,7 +316,7 @@ Failure Fitting::doesNotFit() {
   if (options.task == Task::Train && options.batch > options.microBatches * ranks)
     hint += "more --micro-batches";
   else
-    hint += options.batch > 1 ? "a smaller --batch or --max-seq-len" : "a smaller --max-seq-len";
+    hint += options.batch > rowRanks(mesh) ? "a smaller --batch or --max-seq-len" : "a smaller --max-seq-len";
   return {"does not fit", "--memory=" + std::to_string(options.memory),
           "needs at least " + std::to_string(memory.total()) + " bytes a rank: " + partsText(options, memory),
           hint};

@@ -10,6 +10,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 using namespace mlir;
@@ -33,9 +35,16 @@ TensorExplanation SpmdFacts::tensor(Value value, StringRef function) {
   return t;
 }
 
-std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t bytes) {
-  return "every rank along " + axis.name + " holds the same: " + why + "; spread over it, " +
-         std::to_string(bytes) + " bytes would be " + std::to_string((bytes + axis.size - 1) / axis.size);
+std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t bytes,
+                           llvm::ArrayRef<int64_t> shape) {
+  std::string text = "every rank along " + axis.name + " holds the same: " + why;
+  // Its longest dimension could be spread, in whole elements.
+  const int64_t longest = shape.empty() ? 0 : *std::max_element(shape.begin(), shape.end());
+  if (longest < 2)
+    return text;
+  const int64_t piece = (longest + axis.size - 1) / axis.size;
+  return text + "; spread over it, " + std::to_string(bytes) + " bytes would be " +
+         std::to_string(int64_t(std::ceil(double(bytes) * double(piece) / double(longest))));
 }
 
 /// "factor hidden"; where nobody has named it, a dimension that it stands in.
@@ -98,7 +107,8 @@ std::vector<std::string> SpmdFacts::activationReasons(Value value) {
                          [&](const AxisRef &other) { return other.overlaps(whole); }))
           why = "placed by cost: " + maker->getName().stripDialect().str() + " over " + axis.name +
                 " before " + opText(op);
-    reasons.push_back(sameOnAllRanks(axis, why, arrayBytes(value.getType())));
+    reasons.push_back(sameOnAllRanks(axis, why, arrayBytes(value.getType()),
+                                     globalShape(cast<RankedTensorType>(value.getType()))));
   }
   return reasons;
 }

@@ -56,7 +56,9 @@ ranks = math.prod(map(int, re.findall(r"=(\d+)", args.mesh)))
 apart = compiled("--memory=1", "--overlap=off", "--compile-to=step", "-o", os.devnull, status=1)
 saves = int(re.search(r"needs at least (\d+) bytes a rank", apart)[1]) < least
 # More micro-batches help as long as a rank has several rows of one.
-hints = ["--overlap=off"] * (ranks > 1 and saves) + ["a larger mesh", "or more --micro-batches" if 8 > args.micro_batches * ranks else "or a smaller --batch or --max-seq-len"]
+rows = math.prod(int(size) for axis, size in re.findall(r"(\w+)=(\d+)", args.mesh) if axis in ("dp", "fsdp"))
+smaller = "or more --micro-batches" if 8 > args.micro_batches * ranks else "or a smaller --batch or --max-seq-len" if 8 > rows else "or a smaller --max-seq-len"
+hints = ["--overlap=off"] * (ranks > 1 and saves) + ["a larger mesh", smaller]
 if not error.strip().endswith(f"; give --memory={least}, " + ", ".join(hints)):
     sys.exit(f"no such hints: {error}")
 limits = [least + (none - least) * i // (args.limits - 1) for i in range(args.limits)]

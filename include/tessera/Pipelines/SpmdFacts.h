@@ -49,7 +49,8 @@ std::string numberedName(unsigned number);
 /// What an argument of a function is called.
 std::string argumentName(mlir::BlockArgument argument);
 /// `every rank along dp holds the same: WHY; spread over it, 4096 bytes would be 2048`
-std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t bytes);
+std::string sameOnAllRanks(const MeshAxis &axis, const std::string &why, int64_t bytes,
+                           llvm::ArrayRef<int64_t> shape);
 
 } // namespace tessera
 #endif

@@ -100,7 +100,12 @@ def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
   let description = [{
     `axes` (major to minor) are the minor-most axes of dimension `dim` in the operand's sharding; the result lacks them there.
     Local size along `dim`: ceil(global / shards) before and after; where the pieces do not divide, padding inside is dropped by
-    the lowering. Rung `spmd`; made by `dist-partition`, lowered by `spmd-to-kernels`.
+    the lowering. Why minor-most ones: docs/RationaleDist.md. Rung `spmd`; made by `dist-partition` (docs/Partition.md), lowered by `spmd-to-kernels`.
+    ```mlir
+    // given %0: tensor<2x4xf32, #dist.sharding<@mesh, [{"x", "y"}, {} ], global=[8, 4]>>
+    dist.mesh @mesh = <["x"=2, "y"=2]>
+    %1 = dist.all_gather %0 dim = 0 axes = {"y"} : tensor<2x4xf32, #dist.sharding<@mesh, [{"x", "y"}, {} ], global=[8, 4]>> -> tensor<4x4xf32, #dist.sharding<@mesh, [{"x"}, {} ], global=[8, 4]>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
   let assemblyFormat = "$input `dim` `=` $dim `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
@@ -108,7 +113,15 @@ def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
 
 def Dist_AllSliceOp : Dist_CollectiveOp<"all_slice"> {
   let summary = "Keeps this rank's piece along one dimension: no communication";
-  let description = "`axes` (major to minor) become the minor-most axes of dimension `dim`. Rung `spmd`.";
+  let description = [{
+    `axes` (major to minor) become the minor-most axes of dimension `dim`. Rung `spmd`; made by `dist-partition` (docs/Partition.md), lowered by
+    `spmd-to-kernels` (a copy).
+    ```mlir
+    // given %0: tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ], global=[8, 4]>>
+    dist.mesh @mesh = <["x"=2, "y"=2]>
+    %1 = dist.all_slice %0 dim = 0 axes = {"x", "y"} : tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ], global=[8, 4]>> -> tensor<2x4xf32, #dist.sharding<@mesh, [{"x", "y"}, {} ], global=[8, 4]>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
   let assemblyFormat = "$input `dim` `=` $dim `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
 }
@@ -132,14 +145,30 @@ def Dist_ContributeOp : Dist_CollectiveOp<"contribute"> {
 
 def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce"> {
   let summary = "Combines a partial value over axes";
-  let description = "`axes` are partial axes of the operand (sum or max, as its type says); the result is no longer partial over them. Rung `spmd`.";
+  let description = [{
+    `axes` are partial axes of the operand (sum or max, as its type says); the result is no longer partial over them. Rung `spmd`; made by
+    `dist-partition` (docs/Partition.md), lowered by `spmd-to-kernels`.
+    ```mlir
+    // given %0: tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"x", "y"}, global=[8, 4]>>
+    dist.mesh @mesh = <["x"=2, "y"=2]>
+    %1 = dist.all_reduce %0 axes = {"x"} : tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"x", "y"}, global=[8, 4]>> -> tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"y"}, global=[8, 4]>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$input, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
   let assemblyFormat = "$input `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
 }
 
 def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
   let summary = "Combines a partial value over axes and keeps one piece along a dimension";
-  let description = "`axes` are partial axes of the operand; in the result they are the minor-most axes of dimension `dim`. Rung `spmd`.";
+  let description = [{
+    `axes` are partial axes of the operand; in the result they are the minor-most axes of dimension `dim`. Rung `spmd`; made by `dist-partition`
+    (docs/Partition.md), lowered by `spmd-to-kernels`.
+    ```mlir
+    // given %0: tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"x"}, global=[8, 4]>>
+    dist.mesh @mesh = <["x"=2]>
+    %1 = dist.reduce_scatter %0 dim = 1 axes = {"x"} : tensor<8x4xf32, #dist.sharding<@mesh, [{}, {} ], partial=sum{"x"}, global=[8, 4]>> -> tensor<8x2xf32, #dist.sharding<@mesh, [{}, {"x"} ], global=[8, 4]>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, ArrayAttr:$axes, OptionalAttr<StrAttr>:$why);
   let assemblyFormat = "$input `dim` `=` $dim `axes` `=` custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)";
 }
@@ -166,7 +195,13 @@ def Dist_CollectivePermuteOp : Dist_CollectiveOp<"collective_permute"> {
   let summary = "Exchanges whole local pieces so that the value has another sharding with equal local shape";
   let description = [{
     Which device sends to which follows from the two shardings. With `mirrored` axes the sharding stays and the value changes: along them piece i of
-    n takes the place of piece n - 1 - i (what an op with a sharded permutation factor works on). Rung `spmd`.
+    n takes the place of piece n - 1 - i (what an op with a sharded permutation factor works on). Rung `spmd`; made by `dist-partition`
+    (docs/Partition.md), lowered by `spmd-to-kernels`.
+    ```mlir
+    // given %0: tensor<2x4xf32, #dist.sharding<@mesh, [{"x", "y"}, {} ], global=[8, 4]>>
+    dist.mesh @mesh = <["x"=2, "y"=2]>
+    %1 = dist.collective_permute %0 : tensor<2x4xf32, #dist.sharding<@mesh, [{"x", "y"}, {} ], global=[8, 4]>> -> tensor<2x4xf32, #dist.sharding<@mesh, [{"y", "x"}, {} ], global=[8, 4]>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$input, OptionalAttr<ArrayAttr>:$mirrored, OptionalAttr<StrAttr>:$why);
   let assemblyFormat = "$input (`mirrored` `=` custom<Axes>($mirrored)^)? attr-dict `:` type($input) `->` type($result)";

@@ -68,12 +68,15 @@ LogicalResult HeadAxes::spell(ShardItems &asked, const DimNames &names) {
   for (ShardItem &item : items) {
     if (item.dim != kHeads || !hasHeads(item.value))
       continue;
+    auto overText = [&](const AxisList &axes) {
+      return axes.empty() ? std::string("over no axis") : "over " + axesText(axes, mesh);
+    };
     for (const ShardItem &other : items)
       if (other.dim == kKvHeads && other.value == item.value && other.axes != item.axes)
         return emitError(module.getLoc())
                << "contradictory items (--shard items '" << item.text << "' and '" << other.text
-               << "'): heads come in groups of one KV head, so dimension kv_heads would lie over "
-               << axesText(item.axes, mesh) << " and over " << axesText(other.axes, mesh)
+               << "'): heads come in groups of one KV head, so dimension kv_heads would lie "
+               << overText(item.axes) << " and " << overText(other.axes)
                << "; keep one of them, or say kv_heads and group";
     item.dim = kKvHeads.str();
     AxisList axes = item.axes;

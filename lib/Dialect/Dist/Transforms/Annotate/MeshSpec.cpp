@@ -135,16 +135,24 @@ std::optional<std::vector<ShardItem>> tessera::dist::parseShardSpec(StringRef te
         return std::nullopt;
       parsed.axes.push_back(*axis);
     }
-    mergeAdjacent(parsed.axes);
-    Sharding probe(1);
-    probe.dims[0].axes = parsed.axes;
-    if (std::string wrong = verifySharding(probe, mesh, 1); !wrong.empty()) {
+    auto isWrong = [&](const AxisList &axes) {
+      Sharding probe(1);
+      probe.dims[0].axes = axes;
+      std::string wrong = verifySharding(probe, mesh, 1);
+      if (wrong.empty())
+        return false;
       StringRef what = wrong;
       what.consume_front("dimension 0: ");
       error = "wrong axes (--shard item " + inQuotes(item) + "): " + what.str() +
               "; name every axis once, in pieces that divide it";
+      return true;
+    };
+    // Each as it is written, then side by side.
+    if (llvm::any_of(parsed.axes, [&](const AxisRef &axis) { return isWrong({axis}); }))
       return std::nullopt;
-    }
+    mergeAdjacent(parsed.axes);
+    if (isWrong(parsed.axes))
+      return std::nullopt;
     for (const ShardItem &other : result)
       if (other.value == parsed.value && other.dim == parsed.dim) {
         error = "repeated item (--shard item " + inQuotes(item) + "): " + inQuotes(other.text) +

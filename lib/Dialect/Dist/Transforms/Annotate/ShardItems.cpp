@@ -88,6 +88,9 @@ LogicalResult ShardItems::check() const {
       continue;
     }
     auto it = subjects.dims().find(item.value);
+    if (it == subjects.dims().end() && (item.value == kStates || item.value == kGradients))
+      return error() << "unknown value '" << item.value << "' (--shard item '" << item.text
+                     << "'): there are none in this program; an optimizer has them, with --task=train";
     if (it == subjects.dims().end())
       return error() << "unknown value '" << item.value << "' (--shard item '" << item.text
                      << "'): nothing is called so; the values are "

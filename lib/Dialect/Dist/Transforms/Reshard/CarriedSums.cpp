@@ -139,7 +139,7 @@ private:
     return axes;
   }
 
-  /// `sharding` as a sum over `axes`, which split it no longer, and over what it is a sum over now.
+  /// `sharding` as a sum over `axes` (they split it no longer, nor does what is minor) and over its own.
   static Sharding opened(Sharding sharding, const AxisList &axes, PartialKind kind) {
     for (DimSharding &dim : sharding.dims)
       dim.axes.erase(llvm::find_if(dim.axes, [&](const AxisRef &axis) { return overlapsAny(axis, axes); }),
@@ -148,6 +148,8 @@ private:
     for (const AxisRef &axis : sharding.partial)
       if (!overlapsAny(axis, axes))
         partial.push_back(axis);
+    llvm::sort(partial); // in the mesh's order, as those that ops make
+    mergeAdjacent(partial);
     sharding.partial = std::move(partial);
     sharding.partialKind = kind;
     return sharding;
@@ -173,7 +175,7 @@ private:
     Sharding closed;
   };
 
-  /// Stacks that reach `value` through ops that are linear in all that they read.
+  /// Stacks, not open in the other way, that reach `value` through ops that are linear in all that they read.
   void findFeeders(Value value, PartialKind kind, std::vector<Feeder> &found) {
     Operation *op = value.getDefiningOp();
     if (!op || op->getParentOp() != flow.getOperation())
@@ -181,8 +183,9 @@ private:
     if (auto loop = dyn_cast<DataFlowOpInterface>(op)) {
       if (loop->hasAttr(kShardingsAttr) && loop->hasAttr(kBlockShardingsAttr))
         for (const StackEdge &stack : loop.getStackEdges())
-          if (stack.collected && stack.stack == value)
-            found.push_back({loop, stack, written.of(value)});
+          if (Sharding closed = written.of(value); stack.collected && stack.stack == value &&
+                                                   (closed.partial.empty() || closed.partialKind == kind))
+            found.push_back({loop, stack, std::move(closed)});
       return;
     }
     if (auto pin = dyn_cast<ConstraintOp>(op))

@@ -17,6 +17,9 @@
 using namespace tessera;
 using namespace tessera::dist;
 
+/// Of a thread: searches recurse, and not every system gives threads as much as the first one has.
+static constexpr size_t kStackBytes = 8 << 20;
+
 /// Whose turn it is to touch the IR, on threads of sideBySide.
 static thread_local std::mutex *turnHere = nullptr;
 
@@ -53,9 +56,13 @@ void tessera::dist::sideBySide(size_t count, llvm::function_ref<void(size_t)> wo
   };
   // Where the system gives no more threads, those that there are do the work; std::thread would throw.
   std::vector<pthread_t> others;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
   for (size_t i = 1; i < threads; ++i)
-    if (pthread_t other; pthread_create(&other, nullptr, call, &run) == 0)
+    if (pthread_t other; pthread_create(&other, &attributes, call, &run) == 0)
       others.push_back(other);
+  pthread_attr_destroy(&attributes);
   run();
   for (pthread_t other : others)
     pthread_join(other, nullptr);
