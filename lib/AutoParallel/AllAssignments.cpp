@@ -20,10 +20,11 @@ using namespace tessera;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNothing = 1e-9;
 static constexpr size_t kMostAxes = 6;
-/// Assignments of single ops, added up: each is made an option.
-static constexpr double kMostListed = 1 << 14;
-/// Options that are tried behind others, in all: of programs with at most kFewAssignments, and of others.
+/// Of programs with at most kFewAssignments, and of others (OfMany).
 static constexpr double kFewAssignments = 1 << 22;
+/// Assignments of single ops, added up: each is made an option.
+static constexpr double kMostListed = 1 << 14, kMostListedOfMany = 2100;
+/// Options that are tried behind others, in all.
 static constexpr int64_t kMostSteps = 1 << 21, kMostStepsOfMany = 1 << 19;
 
 namespace {
@@ -134,9 +135,10 @@ public:
       if (product > kMostAssignments || sum > kMostListed)
         return false;
     }
-    if (product > kFewAssignments)
-      mostSteps = kMostStepsOfMany;
-    return true;
+    if (product <= kFewAssignments)
+      return true;
+    mostSteps = kMostStepsOfMany;
+    return sum <= kMostListedOfMany;
   }
 
   AllAssignments run(const std::vector<std::vector<PlacementDecision>> &options, double upper) {

@@ -13,7 +13,7 @@ namespace tessera {
 
 /// Programs with more assignments are not searched (each op's, multiplied; sums that stay open not counted),
 /// nor those whose ops have very many, added up. Bounds leave most of them out.
-inline constexpr double kMostAssignments = 1 << 30;
+inline constexpr double kMostAssignments = 1 << 25;
 
 struct AllAssignments {
   bool complete = false;               ///< no plan takes less than `time`
