@@ -223,9 +223,81 @@ bool reshard::linesUp(const Problem &problem, int dim, int64_t coarseShards, int
   return ceilDiv(n, coarseShards) == fineShards / coarseShards * ceilDiv(n, fineShards);
 }
 
+/// One of the two cuts what the other leaves whole.
+static bool nest(const Split &h, const Split &w) { return h.pre % w.end() == 0 || w.pre % h.end() == 0; }
+
+namespace {
+/// Digits of an element's indices that are to be equal.
+class EqualDigits {
+public:
+  explicit EqualDigits(const Problem &problem, const State &state) : problem(problem), state(state) {}
+
+  /// Unless it is not known how these digits go together with those that are there.
+  void add(const DigitUse &a, const DigitUse &b, int64_t size) {
+    if (!mayStand(a, size) || !mayStand(b, size) || (a.dim == b.dim && !nest(splitOf(a, size), splitOf(b, size))))
+      return;
+    const int setOfA = nodes[nodeOf(a, size)].set, setOfB = nodes[nodeOf(b, size)].set;
+    if (setOfA == setOfB)
+      return;
+    part /= double(size);
+    for (Node &node : nodes)
+      if (node.set == setOfB)
+        node.set = setOfA;
+  }
+
+  double part = 1; ///< of all elements, that have them equal; at most
+
+private:
+  struct Node {
+    DigitUse place;
+    int64_t size;
+    int set;
+  };
+
+  static Split splitOf(const DigitUse &place, int64_t size) { return {place.pre, size, 0}; }
+  static bool isSame(const Node &node, const DigitUse &place, int64_t size) {
+    return node.place == place && node.size == size;
+  }
+
+  /// Whether all values of the digit are as frequent, whatever the digits that are known are.
+  bool mayStand(const DigitUse &place, int64_t size) const {
+    const int d = place.dim;
+    const int64_t n = problem.shape[d];
+    return n % shardsOf(problem, problem.goal, d) == 0 && n % shardsOf(problem, state, d) == 0 &&
+           n % (place.pre * size) == 0 && llvm::all_of(nodes, [&](const Node &node) {
+             return node.place.dim != d || isSame(node, place, size) ||
+                    nest(splitOf(node.place, node.size), splitOf(place, size));
+           });
+  }
+
+  size_t nodeOf(const DigitUse &place, int64_t size) {
+    for (auto [i, node] : llvm::enumerate(nodes))
+      if (isSame(node, place, size))
+        return i;
+    nodes.push_back({place, size, int(nodes.size())});
+    return nodes.size() - 1;
+  }
+
+  const Problem &problem;
+  const State &state;
+  llvm::SmallVector<Node, 12> nodes;
+};
+} // namespace
+
+/// The part of all elements of which no device that is to know the sum has a term, at least: an axis that
+/// splits here and there has one coordinate on a device, so both digits of the element would be equal.
+static double termsElsewhere(const Problem &problem, const State &state) {
+  EqualDigits here(problem, state);
+  for (auto [i, place] : llvm::enumerate(state))
+    if (const DigitUse &goal = problem.goal[i]; place.split() && goal.split() && place != goal)
+      here.add(place, goal, problem.size(int(i)));
+  return 1 - here.part;
+}
+
 /// Values that a device receives at least, averaged over all, until what the goal says is summed up and where
 /// it belongs. An element's `terms` lie on as many devices: until the first device has their sum, all but one
-/// of them must have sent; each other device that wants the sum receives at least once after that.
+/// of them must have sent; each other device that wants the sum receives at least once after that. Where none
+/// that wants it has a term, the first one either does not want it, or has received them all.
 static double summing(const Problem &problem, const State &state) {
   double elements = 1, devices = 1, terms = 1, kept = 1, shards = 1;
   for (int64_t n : problem.shape)
@@ -241,12 +313,10 @@ static double summing(const Problem &problem, const State &state) {
       shards *= size;
   }
   double copies = devices / (shards * kept);
-  return elements * kept * (terms + copies - 2) / devices;
+  return elements * kept * (terms + copies - 2 + termsElsewhere(problem, state)) / devices;
 }
 
 static bool sameDigit(const Split &h, const Split &w) { return h.digit == w.digit && h.pre == w.pre; }
-/// One of the two cuts what the other leaves whole.
-static bool nest(const Split &h, const Split &w) { return h.pre % w.end() == 0 || w.pre % h.end() == 0; }
 
 /// Indices of dimension `d` that one device has and one wants, at most; `same` says which splits pick the
 /// same ones.

@@ -455,6 +455,30 @@ TEST(ReshardPlanner, NeedsAreNeeded) {
   EXPECT_GT(sums, 20);
 }
 
+// Half of the sums that a rank wants are of terms that neither it nor its copy has: they are combined elsewhere,
+// and both receive them.
+TEST(ReshardPlanner, SumsOfTermsElsewhereAreReceivedByAll) {
+  struct {
+    Case c;
+    double received;
+  } list[] = {
+      {{"x2 y2", "8x8", "[-/y] U{x}", "[y/-]"}, 64 * 2.5 / 4},
+      {{"x2 y4", "8x8", "[-/y] U{x}", "[y/-]"}, 64 * 2.75 / 8},
+      // Both exchanges want the same digits of an element to be equal.
+      {{"x2 y2 z2", "8x8", "[z/y] U{x}", "[y/z]"}, 64 * 2.5 / 8},
+      {{"x2 y2 z2", "8x8x8", "[-/z/y] U{x}", "[y/-/z]"}, 512 * 2.75 / 8},
+      // Which of the pieces of 5 a rank has says little about its piece of 2.
+      {{"x2 y2", "5x8", "[-/y] U{x}", "[y/-]"}, 24},
+  };
+  for (const auto &[c, received] : list) {
+    const double needed = reshardNeeds(c.mesh, c.shape, c.from, c.to).received;
+    EXPECT_EQ(needed, received) << c.text();
+    EXPECT_LE(needed, c.plan().received) << c.text();
+  }
+  const Case &first = list[0].c;
+  EXPECT_EQ(planReshard(first.mesh, first.shape, first.from, first.to, strided())->received, list[0].received);
+}
+
 // Where one step does it, what is needed is what it takes.
 TEST(ReshardPlanner, OneStepTakesWhatIsNeeded) {
   Case list[] = {
