@@ -54,6 +54,7 @@ function(tessera_use_mimalloc name)
   if(NOT TESSERA_SANITIZE AND NOT TESSERA_THREAD_SANITIZER AND NOT TESSERA_FUZZ)
     find_library(TESSERA_MIMALLOC mimalloc REQUIRED)
     target_link_libraries(${name} PRIVATE ${TESSERA_MIMALLOC})
+    target_compile_definitions(${name} PRIVATE TESSERA_HAS_MIMALLOC)
   endif()
 endfunction()
 

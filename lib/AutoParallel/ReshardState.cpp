@@ -234,7 +234,8 @@ public:
 
   /// Unless it is not known how these digits go together with those that are there.
   void add(const DigitUse &a, const DigitUse &b, int64_t size) {
-    if (!mayStand(a, size) || !mayStand(b, size) || (a.dim == b.dim && !nest(splitOf(a, size), splitOf(b, size))))
+    if (!mayStand(a, size) || !mayStand(b, size) ||
+        (a.dim == b.dim && !nest(splitOf(a, size), splitOf(b, size))))
       return;
     const int setOfA = nodes[nodeOf(a, size)].set, setOfB = nodes[nodeOf(b, size)].set;
     if (setOfA == setOfB)

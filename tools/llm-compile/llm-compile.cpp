@@ -13,8 +13,18 @@
 #include <fcntl.h>
 #include <initializer_list>
 #include <iterator>
+#ifdef TESSERA_HAS_MIMALLOC
+#include <mimalloc.h>
+#endif
 #include <new>
 #include <unistd.h>
+
+#ifdef TESSERA_HAS_MIMALLOC
+// Tables of the search for placements fill some 100 MiB: in pages of 2 MiB it takes up to a tenth less time.
+// Said before shared libraries allocate anything.
+static void useLargePages() { mi_option_enable(mi_option_large_os_pages); }
+__attribute__((section(".preinit_array"), used)) static void (*const beforeLibraries)() = useLargePages;
+#endif
 
 /// The last words of a process that cannot go on. Temporary files are gone by then; nothing here may
 /// allocate.

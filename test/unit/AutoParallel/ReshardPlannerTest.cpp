@@ -455,8 +455,8 @@ TEST(ReshardPlanner, NeedsAreNeeded) {
   EXPECT_GT(sums, 20);
 }
 
-// Half of the sums that a rank wants are of terms that neither it nor its copy has: they are combined elsewhere,
-// and both receive them.
+// Half of the sums that a rank wants are of terms that neither it nor its copy has: they are combined
+// elsewhere, and both receive them.
 TEST(ReshardPlanner, SumsOfTermsElsewhereAreReceivedByAll) {
   struct {
     Case c;
@@ -476,7 +476,8 @@ TEST(ReshardPlanner, SumsOfTermsElsewhereAreReceivedByAll) {
     EXPECT_LE(needed, c.plan().received) << c.text();
   }
   const Case &first = list[0].c;
-  EXPECT_EQ(planReshard(first.mesh, first.shape, first.from, first.to, strided())->received, list[0].received);
+  EXPECT_EQ(planReshard(first.mesh, first.shape, first.from, first.to, strided())->received,
+            list[0].received);
 }
 
 // Where one step does it, what is needed is what it takes.
