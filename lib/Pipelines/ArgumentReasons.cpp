@@ -95,6 +95,14 @@ std::vector<std::string> ShardSubjects::argumentReasons(const TensorExplanation 
           standard && llvm::is_contained(weight ? standard->weightDims : standard->activationDims, dim);
       std::string text = dim + " over " + toString(axis, mesh) + ": ";
       const std::string *largest = item ? nullptr : largestItemFor(tensor.name, axis);
+      if (lies && !uses(axis, lies->dims[d].axes)) { // WidenInputs
+        reasons.push_back(dim + " not over " + toString(axis, mesh) + ", though " +
+                          (item || largest ? "--shard item " + *(item ? item : largest) + " asks for it"
+                           : meant         ? mesh.axes[axis.axis].name + " means it"
+                                           : "its users have it so") +
+                          ": an op needs all of it, so each rank is handed that");
+        continue;
+      }
       if (isSaid(d, axis))
         text += "annotated in the program";
       else if (item || largest)
