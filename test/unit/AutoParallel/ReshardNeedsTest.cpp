@@ -60,6 +60,9 @@ TEST(ReshardNeeds, SumsOfTermsElsewhereAreReceivedByAll) {
       {{"x2 y2 z2", "8x8x8", "[-/z/y] U{x}", "[y/-/z]"}, 512 * 2.75 / 8},
       // Which of the pieces of 5 a rank has says little about its piece of 2.
       {{"x2 y2", "5x8", "[-/y] U{x}", "[y/-]"}, 24},
+      {{"x2 y2 z2", "6x8", "[x,y/-] U{z}", "[-/x]"}, 24},
+      // Axes that stay where they are ask for nothing.
+      {{"x2 y2", "8x8", "[y/-] U{x}", "[y/-]"}, 32},
   };
   for (const auto &[c, received] : list) {
     const double needed = reshardNeeds(c.mesh, c.shape, c.from, c.to).received;
