@@ -225,7 +225,7 @@ double costOf(const std::vector<Move> &moves, const ReshardOptions &options) {
 /// Up to so many digits detours are looked for: states grow with them exponentially.
 constexpr size_t kWideDigits = 8;
 /// Sends of what divides are tried where the best plan costs this many times the bound.
-constexpr double kVeryFar = 4;
+constexpr double kVeryFar = 3.5;
 
 void planEssential(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, const Sharding &from, const Sharding &to,
                    const ReshardOptions &options, ReshardPlan &plan) {

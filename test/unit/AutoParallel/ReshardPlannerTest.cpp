@@ -220,12 +220,18 @@ TEST(ReshardPlanner, TermsOfPaddedPiecesGoToTheTargetFirst) {
   EXPECT_LE(plan->received, 60); // 348 where the pieces are
 }
 
-// Where everything divides, a long detour (45 elements) against one element that every device lacks.
+// Where everything divides, long detours (45 and 128 elements) against what devices lack.
 TEST(ReshardPlanner, SendsReplaceLongDetours) {
-  Case c("b16 c4 d64 e11", "2816", "[b]", "[e,c,d]");
-  auto plan = planReshard(c.mesh, c.shape, c.from, c.to, strided());
-  ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->received, 1);
+  struct {
+    Case c;
+    double received;
+  } list[] = {{{"b16 c4 d64 e11", "2816", "[b]", "[e,c,d]"}, 1},
+              {{"a7 b5 c4 d16 e3", "105x140", "[a,e/c,b]", "[e,b/a,c]"}, 35}};
+  for (const auto &[c, received] : list) {
+    auto plan = planReshard(c.mesh, c.shape, c.from, c.to, strided());
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->received, received) << c.text();
+  }
 }
 
 TEST(ReshardPlanner, AxesOfSizeOneAreRelabelled) {
